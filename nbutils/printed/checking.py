@@ -31,7 +31,7 @@ def check(
     report = run(latex, search, options=options, more=sharp, **meanings)
     if report.counterexample is not None:
         raise AssertionError(f'{name} fails as printed', report.counterexample)
-    formula = Formula(latex, {k.rstrip('_'): v for k, v in meanings.items()}, options or {})
+    formula = report.formula
     signs = {RELATIONS[sign.text] for claim in formula.claims for _, sign, _ in stated(claim, supposed=False)}
     unequal = signs <= INEQUALITIES and not any(node.op == 'iff' for claim in formula.claims for node in walk(claim))
     if unequal and not sharp and slip is None:

@@ -11,7 +11,7 @@ from functools import partial, reduce
 import numpy as np
 
 from nbutils.printed.grammar import Node, form, kept, letters, walk
-from nbutils.printed.patterns import all_terms, filled, pattern_around, terms
+from nbutils.printed.patterns import all_terms, around_dots, filled, pattern_around, terms
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import (
     Box,
@@ -281,15 +281,15 @@ def _factorial(node, scope):
 
 @rule('scripted')
 def _scripted(node, scope):
-    base, sub, sup, primes = node.args
-    if base.op == 'norm':
-        return _norm_with_name(node, scope)
+    base, sub, sup, _ = node.args
     if base.op == 'bracket' and base.args[0] == '[' and sub is not None and sup is not None and sup.args[0] == 'power':
         return _between(base, sub, sup, scope)
     kind, extra = sup.args if sup is not None else (None, None)
-    if base.op == 'bracket' and sub is not None and sub.args[0] == 'times':
-        return _raised(cross_matrix(evaluate(base, scope)), kind, extra, scope)
-    if sub is not None and _is_shape(sub):
+    if base.op == 'norm' and sub is not None:
+        value, sub = _norm_with_name(base, sub, scope), None
+    elif base.op == 'bracket' and sub is not None and sub.args[0] == 'times':
+        value, sub = cross_matrix(evaluate(base, scope)), None
+    elif sub is not None and _is_shape(sub):
         value = evaluate(base, scope)
         if np.shape(value) != shape_of(sub.args[1][0], scope):
             raise ShapeError(f'the shape {np.shape(value)} is not the one printed')
@@ -511,12 +511,8 @@ def _nth_derivative(f, v, order):
 
 def _arguments(args, scope):
     """The values between the brackets; s_1, ..., s_N is one list."""
-    dots = next((k for k, a in enumerate(args) if a.op == 'dots'), None)
-    if dots is None:
-        return [evaluate(a, scope) for a in args if a.op != 'sign']
-    first, after = pattern_around(args, dots)
-    listed = [evaluate(a, scope) for a in terms(args[first:dots], args[dots + 1:after], evaluate, scope)]
-    return [*(evaluate(a, scope) for a in args[:first]), listed, *(evaluate(a, scope) for a in args[after:])]
+    before, listed, after = ([evaluate(a, scope) for a in part] for part in around_dots(args, evaluate, scope))
+    return [*before, listed, *after] if listed else before
 
 
 def _composition(head, args, scope):
@@ -643,30 +639,17 @@ def norm(value, order):
     return np.linalg.norm(value, order)
 
 
-def _norm_with_name(node, scope):
-    base, sub, sup, _ = node.args
-    inner = evaluate(base.args[0], scope)
-    if sub is None:
-        value = _norm(base, scope)
-    elif _is_starred(sub):
-        value = lift(scope.get('norm_star')(lower(inner)))
-    elif sub.args[0] == 'F':
-        value = norm(inner, 'fro')
-    elif sub.args[1] is None:
-        raise FormulaError(f'the norm {sub.args[0]} is not known')
-    else:
-        value = norm(inner, evaluate(sub.args[1][0], scope))
-    if sup is None:
-        return value
-    if sup.args[0] != 'power':
-        raise FormulaError('a norm with a mark')
-    return power(value, evaluate(sup.args[1], scope))
-
-
-def _is_starred(sub):
-    """Whether a norm is the dual one."""
-    nodes = sub.args[1] or ()
-    return len(nodes) == 1 and nodes[0].op == 'sign' and nodes[0].args[0] == '*'
+def _norm_with_name(node, sub, scope):
+    """The norm that a subscript names: a given one, as norm_star, Frobenius' or that of a number p."""
+    name, nodes = sub.args
+    value = evaluate(node.args[0], scope)
+    if f'norm_{name}' in scope:
+        return lift(scope.get(f'norm_{name}')(lower(value)))
+    if name == 'F':
+        return norm(value, 'fro')
+    if nodes is None:
+        raise FormulaError(f'the norm {name} is not known')
+    return norm(value, evaluate(nodes[0], scope))
 
 
 @rule('cases')

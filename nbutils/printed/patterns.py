@@ -14,11 +14,16 @@ def all_terms(items, evaluate, scope):
 
 def filled(items, evaluate, scope):
     """A list of nodes with all terms of the pattern in place of its `dots`."""
+    return [node for part in around_dots(items, evaluate, scope) for node in part]
+
+
+def around_dots(items, evaluate, scope):
+    """A list of nodes in three parts: before the pattern that has `dots`, all its terms, and behind it."""
     at = next((k for k, node in enumerate(items) if node.op == 'dots'), None)
     if at is None:
-        return list(items)
+        return items, (), ()
     first, after = pattern_around(items, at)
-    return [*items[:first], *terms(items[first:at], items[at + 1:after], evaluate, scope), *items[after:]]
+    return items[:first], terms(items[first:at], items[at + 1:after], evaluate, scope), items[after:]
 
 
 def pattern_around(items, at):

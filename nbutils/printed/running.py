@@ -49,11 +49,15 @@ RESERVED = {*CONSTANTS, *ELEMENTWISE, *PREFIX, *EXTREMA, 'Reals', 'I', '1', '0'}
 @dataclass
 class Report:
     """What came of a formula. `spoilt` maps what came of a spoilt print to pairs (kind of slip, LaTeX)."""
-    statements: int
+    formula: 'Formula'
     cases: int
     counterexample: dict | None
     spoilt: dict[str, list] = field(default_factory=lambda: {'false': [], 'ill-formed': [], 'same': [], 'survived': []})
     idle: list[str] = field(default_factory=list)  # what the cases did not try of implications
+
+    @property
+    def statements(self) -> int:
+        return len(self.formula.claims)
 
     @property
     def rejected(self) -> int:
@@ -89,7 +93,7 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
     if found is None:  # {} is a case, too: that of a formula in which nothing is drawn
         found = next((case for case in more if not holds(**case)), None)
     tried += len(more)
-    report = Report(len(formula.claims), tried, found)
+    report = Report(formula, tried, found)
     if found is None and len(formula.met) < len(formula.claims):
         raise ValueError('no case meets the conditions that are printed')
     report.idle += formula.idle() if found is None else []
