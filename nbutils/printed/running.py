@@ -219,17 +219,20 @@ class Formula:
 
     def _instances(self, scope):
         """(claim, scope) for all values of the counters that nothing in a claim binds, where the conditions are met."""
-        counted = [self._counted(claim, scope) for claim in self.claims]
-        chosen = [c for c in self.conditions if self._counted(c, scope) & set().union(*counted)]
-        if any(not any(self._counted(c, scope) <= counters for counters in counted) for c in chosen):
+        claims = [(claim, self._counted(claim, scope)) for claim in self.claims]
+        counted = set().union(*(counters for _, counters in claims))
+        conditions = [(condition, self._counted(condition, scope)) for condition in self.conditions]
+        choosing = [(condition, counters) for condition, counters in conditions if counters & counted]
+        if any(not any(counters <= others for _, others in claims) for _, counters in choosing):
             raise FormulaError('a condition on a counter that stands in no statement beside the others')
-        for condition in self.conditions:
-            if condition not in chosen and not all(evaluate(condition, s) for s in self._quantified(condition, scope)):
+        for condition, counters in conditions:
+            met = counters & counted or all(evaluate(condition, s) for s in self._quantified(condition, counters, scope))
+            if not met:
                 return
-        for claim in self.claims:
-            counters = self._counted(claim, scope)
-            tests = [c for c in chosen if self._counted(c, scope) <= counters]
-            yield from ((claim, s) for s in self._quantified(claim, scope) if all(evaluate(t, s) for t in tests))
+        for claim, counters in claims:
+            tests = [condition for condition, others in choosing if others <= counters]
+            scopes = self._quantified(claim, counters, scope)
+            yield from ((claim, s) for s in scopes if all(evaluate(test, s) for test in tests))
 
     def _look_for_loose_counters(self, claim, scope):
         """Raises FormulaError where a counter stands right of an equals sign alone, and nothing says what it runs over."""
@@ -295,9 +298,9 @@ class Formula:
         several = [names for names in kinds.values() if len(names) > 1]
         return {a: b for names in several for a, b in zip(names, names[1:] + names[:1], strict=True)}
 
-    def _quantified(self, node, scope):
-        """The scope for all values of the counters that nothing in the statement binds."""
-        counters = {name: self._counter(name, node, scope) for name in sorted(self._counted(node, scope))}
+    def _quantified(self, node, counters, scope):
+        """The scope for all values of these counters, which nothing in the statement binds."""
+        counters = {name: self._counter(name, node, scope) for name in sorted(counters)}
         counters = {name: values for name, values in counters.items() if values is not None}
         for ks in product(*counters.values()):
             case = scope.changed(**{n: float(k) for n, k in zip(counters, ks, strict=True)})
