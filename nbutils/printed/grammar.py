@@ -45,7 +45,7 @@ CLOSED_BY = {
 }
 BEGINS_FACTOR = {
     *BIG, *FRACTIONS, *DOTS, 'sqrt', 'nabla', 'partial', 'underbrace', 'binom', 'infty', '{', 'langle', 'lfloor', 'lceil',
-    'overset', 'bar', 'dot', 'mathbf', 'mathrm', 'tilde', 'hat', 'emptyset',
+    'emptyset', 'mathbf',
 }
 
 
@@ -260,8 +260,7 @@ class _Pieces:
 
     def gap(self, after):
         last = self.last()
-        open_end = last is None or _continues(last) or last.kind == 'name' and last.text in EXTREMA
-        if not open_end and not _continues(after):
+        if last is not None and not _continues(last) and not _continues(after):
             self.close('claim')
 
     def last(self):
@@ -336,7 +335,7 @@ class _Parser:
 
     def predicate(self, subject):
         words = self.next()
-        second = (self.expression(),) if self.starts_factor() or self.at('-') else ()
+        second = (self.expression(),) if self.starts_factor() else ()
         return Node('predicate', (subject, words, *second), subject.start, (*second, words)[0].end)
 
     def expression(self):
@@ -447,10 +446,10 @@ class _Parser:
             return Node('dots', (), *here)
         if name == 'infty':
             return Node('name', ('infty', False), *here)
+        if name == 'mathbf':  # around several signs: one name
+            return Node('name', (re.sub(r'\W+', '_', self.latex[slice(*here)]).strip('_'), False), *here)
         if name == 'emptyset':
             return Node('bracket', ('{', '}', ()), *here)
-        if name in ('bar', 'dot', 'tilde', 'hat', 'mathbf', 'mathrm', 'overset'):
-            return Node('name', (re.sub(r'\W+', '_', self.latex[slice(*here)]).strip('_'), False), *here)
         self.k -= 1
         self.fail('no meaning is known for what stands')
 
@@ -590,8 +589,8 @@ class _Parser:
             inner.fail(f'the range below the {kind}')
         if high is not None:
             return self.from_to(parts, self.inner(high).whole())
-        if all(p.op in ('name', 'scripted', 'product') for p in parts):
-            return ('over', tuple(q for p in parts for q in (p.args if p.op == 'product' else (p,))))
+        if all(p.op in ('name', 'scripted') for p in parts):
+            return ('over', tuple(parts))
         return ('where', tuple(parts))
 
     def from_to(self, parts, high):
@@ -727,8 +726,6 @@ class _Parser:
             kind = 'inverse transpose'
         elif len(script) == 1 and script[0].is_('*', '+', '-', 'prime', 'circ', 'dagger'):
             kind, what = 'mark', {'*': 'star', '+': 'plus', '-': 'minus'}.get(signs[0], signs[0])
-        elif script and script[0].kind == 'text':
-            kind, what = 'mark', script[0].text
         else:
             what = self.inner(script).whole()
             if what.op == 'bracket' and what.args[0] == '(' and what.end == script[-1].end:

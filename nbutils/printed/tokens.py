@@ -139,9 +139,9 @@ def _macro(node, start, end):
 
 
 def _accented(name, inner, start, end):
-    if len(inner) == 1 and inner[0].kind == 'name':
-        return Token('name', f'{inner[0].text}_{ACCENTS[name]}', start, end, bold=inner[0].bold)
-    return Token('macro', name, start, end, (inner,))
+    if len(inner) != 1 or inner[0].kind != 'name':
+        raise FormulaError(f'an accent ({name}) over what is no letter')
+    return Token('name', f'{inner[0].text}_{ACCENTS[name]}', start, end, bold=inner[0].bold)
 
 
 def _in_font(font, given, start, end):
