@@ -454,8 +454,7 @@ def _call(node, scope):
     if head.op == 'bracket':
         return _composition(head, args, scope)
     base, sub, sup, primes = head.args if head.op == 'scripted' else (head, None, None, 0)
-    kind, mark = sup.args if sup is not None else ('mark', '')
-    if base.op != 'name' or kind != 'mark':
+    if base.op != 'name' or sup is not None and sup.args[0] not in ('mark', 'label'):
         raise FormulaError('a function with a superscript that is no mark: a power stands behind the brackets')
     name = base.args[0]
     if any(a.op == 'given' for a in args) and f'{name}_given' in scope:  # P(x | y) beside P(x, y)
@@ -465,12 +464,12 @@ def _call(node, scope):
         return evaluate(Node('moment', (name, sub, args)), scope)
     if name == 'Indicator' and not own:
         return float(evaluate(args[0], scope))
-    return _applied(name, sub, mark, primes, args, scope)
+    return _applied(name, sub, sup, primes, args, scope)
 
 
-def _applied(name, sub, mark, primes, args, scope):
+def _applied(name, sub, sup, primes, args, scope):
     """A function with its marks and indices, applied to arguments."""
-    function, parameters = _function(name, sub, mark, scope)
+    function, parameters = _function(name, sub, sup, scope)
     if function is not None and not callable(function):
         raise FormulaError(f'{name} is no function')
     values = _arguments(args, scope)
@@ -487,17 +486,20 @@ def _applied(name, sub, mark, primes, args, scope):
         return lift(function(*parameters, *map(lower, values)))
 
 
-def _function(name, sub, mark, scope):
-    """(function or None, its parameters) of a name with a subscript and a mark."""
+def _function(name, sub, sup, scope):
+    """(function or None, its parameters) of a name with a subscript, and with a mark or a label in brackets."""
+    kind, extra = sup.args if sup is not None else (None, None)
+    mark = extra if kind == 'mark' else ''
+    parameters = [evaluate(extra, scope)] if kind == 'label' else []
     key = '_'.join(filter(None, (sub.args[0] if sub is not None else '', mark)))
     if key and f'{name}_{key}' in scope:
-        return scope.get(f'{name}_{key}'), []
+        return scope.get(f'{name}_{key}'), parameters
     if mark:
         raise FormulaError(f'no meaning was given for {name} with the mark {mark}')
     if sub is not None and sub.args[1] is None:
         raise FormulaError(f'no meaning was given for the subscript {key}')
-    function = scope.get(name) if name in scope else None
-    return function, [evaluate(node, scope) for node in sub.args[1]] if sub is not None else []
+    parameters += [evaluate(node, scope) for node in sub.args[1]] if sub is not None else []
+    return scope.get(name) if name in scope else None, parameters
 
 
 def _entry_by_entry(f, value):

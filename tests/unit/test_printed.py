@@ -126,7 +126,7 @@ def search(test, strategies):
     (r'\operatorname{Cov}(X \mathbf{x})', (7.7 - 1.7 ** 2) * np.outer(x, x)),
     (r'\sum_{(s, i) \in P} s^i', 2 ** 3 + 5), (r'\mathbb{E}_{(V, W) \sim D}[V W]', 7.7 * 2), (r'\mathbb{E}_{V \sim D}[V]', 1.7),
     (r'\mathbf{O}_2', x[:, None]), (r'\sum_j \mathbf{O}_j', (x + y + x)[:, None]), (r'\mathbf{O}_{2,3}', -2), (r'\mathbf{O}\mathbf{u}', np.stack([y, x, x], 1) @ u[:, None]),
-    (r"f_{t'}(a) f_{t^*}(a) f_{t}(a)", 1.5), (r'40\,000 + 1\,000\,000', 1040000), (r'2\,30', 60), (r'2.5\,100', 250),
+    (r"f_{t'}(a) f_{t^*}(a) f_{t}(a)", 1.5), (r'G^{(1)}(2)', 12), (r'40\,000 + 1\,000\,000', 1040000), (r'2\,30', 60), (r'2.5\,100', 250),
     # fonts
     (r'N \mathcal{N}(a, b) \mathrm{N}', 100 * -3),
     (r'c(a, b) + c(a \mid b)', 102.5), (r'c(a \mid b, n)', 104), (r'c(a, b)', 2.5),
