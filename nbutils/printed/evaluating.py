@@ -664,18 +664,14 @@ def _cases(node, scope):
 
 @rule('matrix')
 def _matrix(node, scope):
-    rows = [Node('dots', ()) if _is_left_out(row) else Node('row', row) for row in node.args]
+    left_out = [all(cell.op in ('dots', 'empty') for cell in row) for row in node.args]
+    rows = [Node('dots', ()) if dots else Node('row', row) for row, dots in zip(node.args, left_out, strict=True)]
     cells = [all_terms(row.args, evaluate, scope) for row in filled(rows, evaluate, scope)]
     if len({len(row) for row in cells}) > 1:
         raise ShapeError('rows of different length')
     if all(is_number(cell) for row in cells for cell in row):
         return np.array(cells)
     return _blocks(cells)
-
-
-def _is_left_out(row):
-    """Whether a row stands for rows that are not printed: dots, and nothing else."""
-    return {'dots'} <= {cell.op for cell in row} <= {'dots', 'empty'}
 
 
 @rule('empty')

@@ -95,7 +95,7 @@ def search(test, strategies):
     (r'\log \sum_k \exp(x_k) - 2', math.log(np.exp(x).sum()) - 2), (r'x_1 y_1 + \dots + x_2 y_2', x @ y), (r'1 + 2 + \dots + n', 10),
     (r'1 - 2 - \dots - n', -8), (r'u_1 + u_2 + \dots + u_3', 6), (r'1 + 3 + \dots + 9', 25), (r'\sum_{m=1}^2 (u_1 + u_2 + \dots + u_m)', 4),
     (r'\mathbf{H}_3 \cdots \mathbf{H}_2\mathbf{H}_1', S @ B @ A), (r'\mathbf{H}_1 \mathbf{H}_2 \cdots \mathbf{H}_3', A @ B @ S),
-    (r'\mathbf{H}_1 \cdots \mathbf{H}_2 \mathbf{H}_3', A @ B @ S), (r'u_2 u_3 \cdots u_1', 1), (r'a u_2 \cdots u_3', 12),
+    (r'\mathbf{H}_1 \cdots \mathbf{H}_2 \mathbf{H}_3', A @ B @ S), (r'u_2 u_3 \cdots u_1', 1), (r'a u_2 \cdots u_3', 12), (r'u_1 \cdots u_3 a', 12),
     (r'\begin{bmatrix} u_1 v_1 & \cdots & u_1 v_3 \\ \vdots & & \vdots \\ u_3 v_1 & \cdots & u_3 v_3 \end{bmatrix}', np.outer(u, v)),
     (r'\begin{bmatrix} u_1 \\ u_2 \\ \vdots \\ u_3 \end{bmatrix}', u[:, None]), (r'\sum_{i, j, m} R_{ijm}', 60),
     (r'\max_{\|\mathbf{z}\| \le 1} \mathbf{x} \cdot \mathbf{z}', 2.2), (r'\min_{\mathbf{z}} \|\mathbf{z} - \mathbf{x}\|', math.sqrt(1.6)), (r'\max_i u_i \cdot b', -9), (r'1 \cdot 2', 2), (r'\sum_{k \in \{1, 3\}} k^2', 10), (r'\sum_{i \ne j} u_i u_j', 22),
@@ -416,6 +416,8 @@ def test_an_inequality_needs_equality_or_a_slip():
     latex, letters = r'\|\mathbf{x} + \mathbf{y}\| \le \|\mathbf{x}\| + \|\mathbf{y}\|', dict(x=vectors(3), y=vectors(3))
     with pytest.raises(TypeError, match='an inequality needs equality'):
         check('triangle', latex, search, **letters)
+    with pytest.raises(TypeError, match='an inequality needs equality'):  # what is only supposed does not count
+        check('supposed', r'a = b \implies a \le b + 1', search, a=[1.0, 2.0], b=[1.0, 2.0])
     with pytest.raises(AssertionError, match='not equal in the case'):
         check('triangle', latex, search, equality=dict(x=np.array([1., 0, 0]), y=np.array([0., 1, 0])), **letters)
     report = check('triangle', latex, search, equality=dict(x=np.array([1., 2, 2]), y=np.array([2., 4, 4])), **letters)
