@@ -175,10 +175,7 @@ def _product(node, scope):
         return nudge
     factors = _with_directional_derivatives(factors, scope)
     values = all_terms(factors, evaluate, scope)
-    result = values[0] if values else 1.0
-    for value in values[1:]:
-        result = times(result, value)
-    return result
+    return reduce(times, values) if values else 1.0
 
 
 @kept
@@ -514,7 +511,7 @@ def _nth_derivative(f, v, order):
 def _arguments(args, scope):
     """The values between the brackets; s_1, ..., s_N is one list."""
     before, listed, after = ([evaluate(a, scope) for a in part] for part in around_dots(args, evaluate, scope))
-    return [*before, listed, *after] if listed else before
+    return [*before, listed, *after] if any(a.op == 'dots' for a in args) else before
 
 
 def _composition(head, args, scope):
