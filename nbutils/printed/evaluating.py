@@ -38,7 +38,7 @@ ELEMENTWISE = {
     'cosh': np.cosh, 'sinh': np.sinh, 'arctan': np.arctan, 'arccos': np.arccos, 'arcsin': np.arcsin, 'sign': np.sign,
     'sgn': np.sign, 'Im': np.imag, 'Re': np.real,
 }
-LEAVES = {'number', 'value', 'name'}
+LEAVES = {'number', 'degrees', 'value', 'name'}
 CAPITALS = {'sigma': 'Sigma', 'lambda': 'Lambda'}  # the entries of a matrix are written with its small letter
 
 _rules: dict[str, Callable] = {}
@@ -113,6 +113,11 @@ def _spellings(node):
 @rule('number')
 def _number(node, scope):
     return float(node.args[0])
+
+
+@rule('degrees')
+def _degrees(node, scope):
+    return math.radians(node.args[0])
 
 
 @rule('value')
@@ -260,7 +265,9 @@ def _fraction(node, scope):
 
 @rule('sqrt')
 def _root(node, scope):
-    return power(evaluate(node.args[0], scope), 0.5)
+    radicand, degree = node.args
+    value = evaluate(radicand, scope)
+    return power(value, 0.5 if degree is None else 1 / evaluate(degree, scope))
 
 
 @rule('binom')

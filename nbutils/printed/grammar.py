@@ -400,6 +400,8 @@ class _Parser:
             self.fail('a value is missing')
         if token.kind == 'number':
             self.next()
+            if self.at('°'):
+                return Node('degrees', (float(token.text),), token.start, self.next().end)
             return Node('number', (float(token.text) if '.' in token.text else int(token.text),), token.start, token.end)
         if token.kind == 'name':
             return self.name()
@@ -434,10 +436,11 @@ class _Parser:
             return self.within('||', 'norm')
         self.next()
         here = token.start, token.end
-        if name == 'sqrt' and len(token.args) > 1:
-            raise FormulaError('a root with a degree: print a power')
-        if name in ('sqrt', 'binom'):
-            return Node(name, tuple(self.inner(a).whole() for a in token.args), *here)
+        if name == 'sqrt':
+            degree, body = ([None, *(self.inner(a).whole() for a in token.args)])[-2:]
+            return Node('sqrt', (body, degree), *here)
+        if name == 'binom':
+            return Node('binom', tuple(self.inner(a).whole() for a in token.args), *here)
         if name in BIG:
             return self.big(name, token)
         if name == 'underbrace':

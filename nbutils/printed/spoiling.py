@@ -140,7 +140,8 @@ def _fraction(node, latex):
 
 def _bare(kind):
     def slip(node, latex):
-        yield kind, node.start, node.end, f'({_text(node.args[0], latex)})'
+        if node.op != 'sqrt' or node.args[1] is None:
+            yield kind, node.start, node.end, f'({_text(node.args[0], latex)})'
     return slip
 
 
