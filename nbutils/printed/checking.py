@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from nbutils.printed.grammar import RELATIONS, Node, walk
+from nbutils.printed.grammar import RELATIONS, walk
+from nbutils.printed.relations import stated
 from nbutils.printed.running import MISHAPS, Formula, Report, run
 from nbutils.printed.spoiling import TURNS
 from nbutils.printed.tokens import FormulaError
@@ -30,8 +31,8 @@ def check(
     report = run(latex, search, options=options, more=sharp, **meanings)
     if report.counterexample is not None:
         raise AssertionError(f'{name} fails as printed', report.counterexample)
-    formula = Formula(latex, {k.rstrip('_'): v for k, v in meanings.items()}, options or {})
-    signs = {RELATIONS[sign.text] for claim in formula.claims for sign in _relation_signs(claim)}
+    formula = report.formula
+    signs = {RELATIONS[sign.text] for claim in formula.claims for _, sign, _ in stated(claim, supposed=False)}
     unequal = signs <= INEQUALITIES and not any(node.op == 'iff' for claim in formula.claims for node in walk(claim))
     if unequal and not sharp and slip is None:
         raise TypeError(
@@ -57,17 +58,6 @@ def check(
         kind, text = survived[0]
         raise AssertionError(f'{name}: {len(survived)} spoilt prints hold as well, for example ({kind}) {text}')
     return report
-
-
-def _relation_signs(statement):
-    """The signs of the relations that a statement is made of, without those below sums and expectations, and without
-    those of what is only supposed."""
-    if statement.op == 'relation':
-        return list(statement.args[1::2])
-    parts = statement.args if statement.op in ('both', 'iff', 'implies') else ()
-    if statement.op == 'implies' and parts[0].op not in ('iff', 'implies'):
-        parts = parts[1:]
-    return [sign for part in parts if isinstance(part, Node) for sign in _relation_signs(part)]
 
 
 def _loose(formula, cases, every=True):

@@ -10,8 +10,8 @@ from functools import partial, reduce
 
 import numpy as np
 
-from nbutils.printed.grammar import Node, kept, walk
-from nbutils.printed.patterns import all_terms, filled, pattern_around, terms
+from nbutils.printed.grammar import Node, form, kept, letters, walk
+from nbutils.printed.patterns import all_terms, around_dots, filled, pattern_around, terms
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import (
     Box,
@@ -38,6 +38,7 @@ ELEMENTWISE = {
     'cosh': np.cosh, 'sinh': np.sinh, 'arctan': np.arctan, 'arccos': np.arccos, 'arcsin': np.arcsin, 'sign': np.sign,
     'sgn': np.sign, 'Im': np.imag, 'Re': np.real,
 }
+LEAVES = {'number', 'degrees', 'value', 'name'}
 CAPITALS = {'sigma': 'Sigma', 'lambda': 'Lambda'}  # the entries of a matrix are written with its small letter
 
 _rules: dict[str, Callable] = {}
@@ -56,39 +57,39 @@ def rule(*ops: str):
 
 
 def evaluate(node: Node, scope: Scope):
-    """The value of a formula. Raises FormulaError where it has none, ShapeError where its shapes do not fit."""
+    """The value of a formula. Raises FormulaError where it has none, ShapeError where its shapes do not fit.
+
+    A scope that keeps the values of parts evaluates each part once, in whatever print of the formula it stands.
+    """
     if (found := _rules.get(node.op)) is None:
         raise Unfinished(f'{node.op} has no value')
-    return found(node, scope)
+    if scope.found is None or node.op in LEAVES:
+        return found(node, scope)
+    if (part := form(node)) not in scope.found:
+        scope.found[part] = node, found(node, scope)
+    return scope.found[part][1]
 
 
-def once(node, scope):
-    """The same, and found once in a scope: the sides of a relation are compared, and then looked at again."""
-    if id(node) not in scope.found:
-        scope.found[id(node)] = node, evaluate(node, scope)  # with the node, for an id is free again when a node is gone
-    return scope.found[id(node)][1]
+def lasting(found: dict, scope: Scope) -> dict:
+    """Of kept values those that hang on given letters alone: a print with other definitions has the same."""
+    return {part: (node, value) for part, (node, value) in found.items()
+            if all(scope.needs(name).isdisjoint(scope.defined) for name in names_in(node))}
 
 
 @kept
 def names_in(node):
     """All names that occur in a tree, with and without their subscripts and marks."""
-    found = set()
-    for part in walk(node):
-        if part.op == 'name':
-            found.add(part.args[0])
-        if part.op == 'scripted' and part.args[0].op == 'name':
-            found |= {literal for literal, _ in _spellings(part)}
-    return frozenset(found)
+    scripted = [part for part in walk(node) if part.op == 'scripted' and part.args[0].op == 'name']
+    return letters(node).union(literal for part in scripted for literal, _ in _spellings(part))
 
 
 def _between(bracket, sub, sup, scope):
     """[F]_a^b, the difference of F at two values of the only letter in it that has no meaning."""
-    names = {part.args[0] for part in walk(bracket) if part.op == 'name'}
-    letters = {name for name in names if name not in scope and name not in {*CONSTANTS, *ELEMENTWISE}}
-    if len(letters) != 1 or len(bracket.args[2]) != 1 or not sub.args[1]:
+    free = {name for name in letters(bracket) if name not in scope and name not in {*CONSTANTS, *ELEMENTWISE}}
+    if len(free) != 1 or len(bracket.args[2]) != 1 or not sub.args[1]:
         raise FormulaError('it is not clear which letter runs between the limits')
     high, low = (
-        evaluate(bracket.args[2][0], scope.changed(**{name: evaluate(end, scope) for name in letters}))
+        evaluate(bracket.args[2][0], scope.changed(**{name: evaluate(end, scope) for name in free}))
         for end in (sup.args[1], sub.args[1][0]))
     return add(high, low, -1)
 
@@ -109,10 +110,19 @@ def _spellings(node):
 # letters and numbers
 
 
-@rule('number', 'degrees', 'value')
+@rule('number')
 def _number(node, scope):
-    value = node.args[0]
-    return math.radians(value) if node.op == 'degrees' else float(value) if node.op == 'number' else value
+    return float(node.args[0])
+
+
+@rule('degrees')
+def _degrees(node, scope):
+    return math.radians(node.args[0])
+
+
+@rule('value')
+def _value(node, scope):
+    return node.args[0]
 
 
 @rule('name')
@@ -160,7 +170,7 @@ def _summands(items, scope):
 
 
 def _factor(sign, scope):
-    return {'-': -1, '+': 1}.get(sign) or scope.options.get('pm', 1) * (-1 if sign == 'mp' else 1)
+    return scope.options.get('pm', 1) if sign == 'pm' else -1 if sign == '-' else 1
 
 
 @rule('product')
@@ -170,10 +180,7 @@ def _product(node, scope):
         return nudge
     factors = _with_directional_derivatives(factors, scope)
     values = all_terms(factors, evaluate, scope)
-    result = values[0] if values else 1.0
-    for value in values[1:]:
-        result = times(result, value)
-    return result
+    return reduce(times, values) if values else 1.0
 
 
 @kept
@@ -225,7 +232,12 @@ def _along(direction, call, scope):
     if direction is None or not direction.args[1] or 'D' in scope:
         raise FormulaError('a directional derivative that does not say along what')
     at, v = evaluate(args[0], scope), evaluate(direction.args[1][0], scope)
-    return slope(lambda t: evaluate(Node('call', (head, (Node('value', (add(at, times(t, v)),)), *args[1:]))), scope), 0.0)
+    return slope(lambda t: value_at(head, add(at, times(t, v)), args[1:], scope), 0.0)
+
+
+def value_at(head, value, rest, scope):
+    """The value of f(v, y, ...), where v is a value and not a part of the formula."""
+    return evaluate(Node('call', (head, (Node('value', (value,)), *rest))), scope.changed())
 
 
 @rule('join')
@@ -273,15 +285,15 @@ def _factorial(node, scope):
 
 @rule('scripted')
 def _scripted(node, scope):
-    base, sub, sup, primes = node.args
-    if base.op == 'norm':
-        return _norm_with_name(node, scope)
+    base, sub, sup, _ = node.args
     if base.op == 'bracket' and base.args[0] == '[' and sub is not None and sup is not None and sup.args[0] == 'power':
         return _between(base, sub, sup, scope)
     kind, extra = sup.args if sup is not None else (None, None)
-    if base.op == 'bracket' and sub is not None and sub.args[0] == 'times':
-        return _raised(cross_matrix(evaluate(base, scope)), kind, extra, scope)
-    if sub is not None and _is_shape(sub):
+    if base.op == 'norm' and sub is not None:
+        value, sub = _norm_with_name(base, sub, scope), None
+    elif base.op == 'bracket' and sub is not None and sub.args[0] == 'times':
+        value, sub = cross_matrix(evaluate(base, scope)), None
+    elif sub is not None and _is_shape(sub):
         value = evaluate(base, scope)
         if np.shape(value) != shape_of(sub.args[1][0], scope):
             raise ShapeError(f'the shape {np.shape(value)} is not the one printed')
@@ -344,8 +356,6 @@ def _raised(value, kind, extra, scope):
     if kind == 'inverse transpose':
         return transposed(power(value, -1))
     if kind == 'power':
-        if callable(value) or isinstance(value, list):
-            return indexed(value, (extra,), scope)
         exponent = evaluate(extra, scope)
         if isinstance(exponent, np.ndarray) and is_number(value) and value == math.e:
             return exponential(exponent)
@@ -363,8 +373,6 @@ def transposed(value):
 
 def label(node):
     """A node as part of a name: `T`, `2`, `t_1` for t + 1."""
-    if node is None:
-        return ''
     if node.op in ('name', 'number'):
         return str(node.args[0])
     if node.op == 'bracket':
@@ -449,36 +457,25 @@ def _call(node, scope):
     head, args = node.args
     if head.op == 'bracket':
         return _composition(head, args, scope)
-    name, sub, sup, primes = head.args[0], None, None, 0
-    if head.op == 'scripted':
-        base, sub, sup, primes = head.args
-        name = base.args[0] if base.op == 'name' else None
+    base, sub, sup, primes = head.args if head.op == 'scripted' else (head, None, None, 0)
+    if base.op != 'name' or sup is not None and sup.args[0] not in ('mark', 'label'):
+        raise FormulaError('a function with a superscript that is no mark: a power stands behind the brackets')
+    name = base.args[0]
     if any(a.op == 'given' for a in args) and f'{name}_given' in scope:  # P(x | y) beside P(x, y)
         name = f'{name}_given'
     own = name in scope or sub is not None and f'{name}_{sub.args[0]}' in scope  # P_C, the nearest point of C
-    moment = _rules.get('moment') if name in ('Expect', 'Pr', 'P', 'Var', 'Cov') and not own else None
-    kind, extra = sup.args if sup is not None else (None, None)
-    if kind in ('transpose', 'inverse transpose'):
-        raise FormulaError('a transposed function')
-    if moment:
-        result = moment(Node('moment', (name, sub, args)), scope)
-    elif name == 'Indicator' and name not in scope:
-        result = float(evaluate(args[0], scope))
-    else:
-        result = _applied(name, sub, extra if kind in ('mark', 'label') else None, primes, args, scope)
-    return power(result, evaluate(extra, scope)) if kind == 'power' else result
+    if name in ('Expect', 'Pr', 'P', 'Var', 'Cov') and not own:
+        return evaluate(Node('moment', (name, sub, args)), scope)
+    if name == 'Indicator' and not own:
+        return float(evaluate(args[0], scope))
+    return _applied(name, sub, sup, primes, args, scope)
 
 
-def _applied(name, sub, mark, primes, args, scope):
-    """A function with its marks and indices, applied to arguments; a product where the letter is no function."""
-    function, parameters = _function(name, sub, mark, scope)
+def _applied(name, sub, sup, primes, args, scope):
+    """A function with its marks and indices, applied to arguments."""
+    function, parameters = _function(name, sub, sup, scope)
     if function is not None and not callable(function):
-        if primes:
-            raise FormulaError(f'a derivative of {name}, which is no function')
-        if len(args) > 1:
-            raise FormulaError(f'{name} of several things, which is no function')
-        factor = indexed(function, sub.args[1], scope) if parameters else function
-        return times(factor, evaluate(args[0], scope))
+        raise FormulaError(f'{name} is no function')
     values = _arguments(args, scope)
     if function is None:
         if primes or parameters:
@@ -493,20 +490,19 @@ def _applied(name, sub, mark, primes, args, scope):
         return lift(function(*parameters, *map(lower, values)))
 
 
-def _function(name, sub, mark, scope):
-    """(function or None, its parameters) of a name with a subscript and a mark."""
-    key = sub.args[0] if sub is not None else ''
-    text = mark if isinstance(mark, str) else ''
-    for literal in (f'{name}_{key}_{text}', f'{name}_{text}_{key}') if key and text else (f'{name}_{key or text}',):
-        if (key or text) and literal in scope:
-            return scope.get(literal), [] if text or mark is None else [evaluate(mark, scope)]
-    if text:
-        raise FormulaError(f'no meaning was given for {name} with the mark {text}')
-    parameters = [evaluate(mark, scope)] if mark is not None else []
-    if sub is not None:
-        if sub.args[1] is None:
-            raise FormulaError(f'no meaning was given for the subscript {key}')
-        parameters += [evaluate(n, scope) for n in sub.args[1]]
+def _function(name, sub, sup, scope):
+    """(function or None, its parameters) of a name with a subscript, and with a mark or a label in brackets."""
+    kind, extra = sup.args if sup is not None else (None, None)
+    mark = extra if kind == 'mark' else ''
+    parameters = [evaluate(extra, scope)] if kind == 'label' else []
+    key = '_'.join(filter(None, (sub.args[0] if sub is not None else '', mark)))
+    if key and f'{name}_{key}' in scope:
+        return scope.get(f'{name}_{key}'), parameters
+    if mark:
+        raise FormulaError(f'no meaning was given for {name} with the mark {mark}')
+    if sub is not None and sub.args[1] is None:
+        raise FormulaError(f'no meaning was given for the subscript {key}')
+    parameters += [evaluate(node, scope) for node in sub.args[1]] if sub is not None else []
     return scope.get(name) if name in scope else None, parameters
 
 
@@ -521,12 +517,8 @@ def _nth_derivative(f, v, order):
 
 def _arguments(args, scope):
     """The values between the brackets; s_1, ..., s_N is one list."""
-    dots = next((k for k, a in enumerate(args) if a.op == 'dots'), None)
-    if dots is None:
-        return [evaluate(a, scope) for a in args if a.op != 'sign']
-    first, after = pattern_around(args, dots)
-    listed = [evaluate(a, scope) for a in terms(args[first:dots], args[dots + 1:after], evaluate, scope)]
-    return [*(evaluate(a, scope) for a in args[:first]), listed, *(evaluate(a, scope) for a in args[after:])]
+    before, listed, after = ([evaluate(a, scope) for a in part] for part in around_dots(args, evaluate, scope))
+    return [*before, listed, *after] if any(a.op == 'dots' for a in args) else before
 
 
 def _composition(head, args, scope):
@@ -548,12 +540,8 @@ def builtin(name, values):
         with np.errstate(all='ignore'):
             return ELEMENTWISE[name](x)
     if name in ('max', 'min', 'sup', 'inf'):
-        return extremum(name, list(x.flat) if isinstance(x, np.ndarray) and len(values) == 1 else _members(values))
-    if name in ('argmax', 'argmin') and isinstance(x, np.ndarray):
-        return float(getattr(np, name)(x)) + 1
-    if len(values) > 1 and name == 'diag':
-        x = values
-    elif len(values) > 1:
+        return extremum(name, _members(values))
+    if len(values) > 1:
         raise FormulaError(f'{name} of several things')
     if name == 'diag':
         entries = np.array(x, float) if isinstance(x, list) else x
@@ -576,8 +564,6 @@ def extremum(name, values):
 
 
 def _of_matrix(name, x):
-    if is_number(x) and name in ('det', 'tr'):
-        return x
     if not isinstance(x, np.ndarray):
         raise FormulaError(f'{name} of what is no matrix')
     if name in ('det', 'tr') and x.shape[0] != x.shape[1]:
@@ -647,7 +633,7 @@ def _length(value, scope):
 
 
 def norm(value, order):
-    """A norm; `order` is None (Euclidean, vectors only), a number p, 'fro' or 'nuc'."""
+    """A norm; `order` is None (Euclidean, vectors only), a number p or 'fro'."""
     if is_number(value):
         return abs(value)
     if not isinstance(value, np.ndarray):
@@ -659,32 +645,17 @@ def norm(value, order):
     return np.linalg.norm(value, order)
 
 
-def _norm_with_name(node, scope):
-    base, sub, sup, _ = node.args
-    inner = evaluate(base.args[0], scope)
-    if sub is None:
-        value = _norm(base, scope)
-    elif _is_starred(sub):
-        value = lift(scope.get('norm_star')(lower(inner)))
-    elif f'norm_{sub.args[0]}' in scope:
-        value = lift(scope.get(f'norm_{sub.args[0]}')(lower(inner)))
-    elif sub.args[0] in ('F', 'nuc', 'text_nuc'):
-        value = norm(inner, 'fro' if sub.args[0] == 'F' else 'nuc')
-    elif sub.args[1] is None:
-        raise FormulaError(f'the norm {sub.args[0]} is not known')
-    else:
-        value = norm(inner, evaluate(sub.args[1][0], scope))
-    if sup is None:
-        return value
-    if sup.args[0] != 'power':
-        raise FormulaError('a norm with a mark')
-    return power(value, evaluate(sup.args[1], scope))
-
-
-def _is_starred(sub):
-    """Whether a norm is the dual one."""
-    nodes = sub.args[1] or ()
-    return len(nodes) == 1 and nodes[0].op == 'sign' and nodes[0].args[0] == '*'
+def _norm_with_name(node, sub, scope):
+    """The norm that a subscript names: a given one, as norm_star, Frobenius' or that of a number p."""
+    name, nodes = sub.args
+    value = evaluate(node.args[0], scope)
+    if f'norm_{name}' in scope:
+        return lift(scope.get(f'norm_{name}')(lower(value)))
+    if name == 'F':
+        return norm(value, 'fro')
+    if nodes is None:
+        raise FormulaError(f'the norm {name} is not known')
+    return norm(value, evaluate(nodes[0], scope))
 
 
 @rule('cases')
@@ -697,10 +668,9 @@ def _cases(node, scope):
 
 @rule('matrix')
 def _matrix(node, scope):
-    rows = node.args
-    if any(cell.op == 'dots' for row in rows for cell in row):
-        return _matrix_with_dots(rows, scope)
-    cells = [[0.0 if cell.op == 'empty' else evaluate(cell, scope) for cell in row] for row in rows]
+    left_out = [all(cell.op in ('dots', 'empty') for cell in row) for row in node.args]
+    rows = [Node('dots', ()) if dots else Node('row', row) for row, dots in zip(node.args, left_out, strict=True)]
+    cells = [all_terms(row.args, evaluate, scope) for row in filled(rows, evaluate, scope)]
     if len({len(row) for row in cells}) > 1:
         raise ShapeError('rows of different length')
     if all(is_number(cell) for row in cells for cell in row):
@@ -708,17 +678,17 @@ def _matrix(node, scope):
     return _blocks(cells)
 
 
+@rule('empty')
+def _empty_cell(node, scope):
+    return 0.0
+
+
 def _blocks(cells):
     heights = [next((len(c) for c in row if isinstance(c, np.ndarray)), None) for row in cells]
     widths = [next((row[j].shape[1] for row in cells if isinstance(row[j], np.ndarray)), None) for j in range(len(cells[0]))]
     for i, row in enumerate(cells):
         for j, cell in enumerate(row):
-            if isinstance(cell, Identity):
-                size = heights[i] or widths[j]
-                if size is None:
-                    raise FormulaError('an identity block of unknown size')
-                row[j] = cell.sized(size)
-            elif is_number(cell):
+            if is_number(cell):
                 shape = heights[i] or 1, widths[j] or 1
                 if cell != 0 and shape != (1, 1):
                     raise ShapeError('a number as a block')
@@ -727,17 +697,3 @@ def _blocks(cells):
         return np.block(cells)
     except ValueError as error:
         raise ShapeError(f'blocks that do not fit: {error}') from None
-
-
-def _matrix_with_dots(rows, scope):
-    """A row, a column or a matrix with dots: its corners say which entry stands where."""
-    if len(rows) == 1:
-        values = all_terms(rows[0], evaluate, scope)
-        return np.array([values]) if all(map(is_number, values)) else np.hstack(values)
-    nodes = [Node('dots', ()) if all(cell.op in ('dots', 'empty') for cell in row) else Node('row', row) for row in rows]
-    values = [all_terms(row.args, evaluate, scope) for row in filled(nodes, evaluate, scope)]
-    if len({len(row) for row in values}) > 1:
-        raise ShapeError('rows of different length')
-    if all(is_number(v) for row in values for v in row):
-        return np.array(values)
-    return np.block(values)

@@ -17,7 +17,7 @@ RELATIONS = {
     '=': '=', ':=': '=', 'le': '<=', 'leq': '<=', 'ge': '>=', 'geq': '>=', '<': '<', '>': '>', 'ne': '!=', 'neq': '!=',
     'approx': '~', 'simeq': '~', 'propto': 'propto', 'in': 'in', 'notin': 'notin', 'sim': 'sim', 'leftarrow': '<-',
     'succeq': 'psd', 'succ': 'pd', 'preceq': 'nsd', 'prec': 'nd', 'to': 'to', 'longrightarrow': 'to', 'mapsto': 'mapsto',
-    'll': '<<',     'subset': 'subset', 'subseteq': 'subset', 'longleftrightarrow': 'to', 'perp': 'perp',
+    'll': '<<', 'subset': 'subset', 'subseteq': 'subset', 'longleftrightarrow': 'to', 'perp': 'perp',
 }
 ARROWS = {
     'iff': 'iff', 'Longleftrightarrow': 'iff', 'Leftrightarrow': 'iff',
@@ -45,7 +45,7 @@ CLOSED_BY = {
 }
 BEGINS_FACTOR = {
     *BIG, *FRACTIONS, *DOTS, 'sqrt', 'nabla', 'partial', 'underbrace', 'binom', 'infty', '{', 'langle', 'lfloor', 'lceil',
-    'lVert', 'lvert', 'overset', 'bar', 'dot', 'mathbf', 'mathrm', 'tilde', 'hat', 'emptyset',
+    'emptyset', 'mathbf',
 }
 
 
@@ -118,6 +118,20 @@ def walk(node):
 def letters(node):
     """The names of all letters that stand in a tree."""
     return frozenset(n.args[0] for n in walk(node) if n.op == 'name')
+
+
+@kept
+def form(node):
+    """The tree as a text, without its places in the LaTeX: equal for two parts of formulas that are read alike."""
+    return f'{node.op}({", ".join(map(_form_of, node.args))})'
+
+
+def _form_of(item):
+    if isinstance(item, Node):
+        return form(item)
+    if isinstance(item, Token):
+        return item.text
+    return f'({", ".join(map(_form_of, item))})' if isinstance(item, tuple) else repr(item)
 
 
 def _parts(role, piece, latex, functions):
@@ -246,8 +260,7 @@ class _Pieces:
 
     def gap(self, after):
         last = self.last()
-        open_end = last is None or _continues(last) or last.kind == 'name' and last.text in EXTREMA
-        if not open_end and not _continues(after):
+        if last is not None and not _continues(last) and not _continues(after):
             self.close('claim')
 
     def last(self):
@@ -322,13 +335,13 @@ class _Parser:
 
     def predicate(self, subject):
         words = self.next()
-        second = (self.expression(),) if self.starts_factor() or self.at('-') else ()
+        second = (self.expression(),) if self.starts_factor() else ()
         return Node('predicate', (subject, words, *second), subject.start, (*second, words)[0].end)
 
     def expression(self):
-        sign = self.next() if self.at('+', '-', 'pm', 'mp') else None
+        sign = self.next() if self.at('+', '-', 'pm') else None
         items = [(sign.text if sign else '+', self.term(), sign)]
-        while self.at('+', '-', 'pm', 'mp'):
+        while self.at('+', '-', 'pm'):
             sign = self.next()
             items.append((sign.text, self.term(), sign))
         first_sign, first, token = items[0]
@@ -340,20 +353,15 @@ class _Parser:
         left = self.juxtaposed()
         while self.at(*JOINERS):
             joiner = self.next()
-            right = self.negative() if self.at('-') else self.juxtaposed()
+            right = self.juxtaposed()
             left = Node('join', (joiner.text, left, right, joiner), left.start, right.end)
         return left
-
-    def negative(self):
-        minus = self.next()
-        inner = self.juxtaposed()
-        return Node('add', (('-', inner, minus),), minus.start, inner.end)
 
     def juxtaposed(self):
         factors = [self.factor()]
         while self.starts_factor():
             factors.append(self.factor())
-        return factors[0] if len(factors) == 1 else Node('product', tuple(factors), factors[0].start, factors[-1].end)
+        return _product(factors)
 
     def starts_factor(self):
         token = self.peek()
@@ -428,11 +436,6 @@ class _Parser:
             return self.within('||', 'norm')
         self.next()
         here = token.start, token.end
-        if name in ('lVert', 'lvert'):
-            bars, self.bars = self.bars, []
-            inner = self.expression()
-            self.bars = bars
-            return Node('norm' if name == 'lVert' else 'bars', (inner,), token.start, self.expect('r' + name[1:]).end)
         if name == 'sqrt':
             degree, body = ([None, *(self.inner(a).whole() for a in token.args)])[-2:]
             return Node('sqrt', (body, degree), *here)
@@ -446,12 +449,10 @@ class _Parser:
             return Node('dots', (), *here)
         if name == 'infty':
             return Node('name', ('infty', False), *here)
+        if name == 'mathbf':  # around several signs: one name
+            return Node('name', (re.sub(r'\W+', '_', self.latex[slice(*here)]).strip('_'), False), *here)
         if name == 'emptyset':
             return Node('bracket', ('{', '}', ()), *here)
-        if name in ('top', 'prime'):
-            return Node('sign', (name,), *here)
-        if name in ('bar', 'dot', 'tilde', 'hat', 'mathbf', 'mathrm', 'overset'):
-            return Node('name', (re.sub(r'\W+', '_', self.latex[slice(*here)]).strip('_'), False), *here)
         self.k -= 1
         self.fail('no meaning is known for what stands')
 
@@ -483,8 +484,7 @@ class _Parser:
             given = False
             while self.at(',', ';', 'mid', '|', ':'):
                 given = given or self.at('mid', '|')
-                if self.next().text == '|' and self.at('|'):
-                    self.next()
+                self.next()
                 item = self.item()
                 items.append(Node('given', (item,), item.start, item.end) if given else item)
         closing = self.expect(*CLOSED_BY[opening.text])
@@ -511,7 +511,7 @@ class _Parser:
         if name not in PREFIX and name not in self.functions:
             return node
         head = self.scripts(node)
-        if self.at('(', '[') or self.at('{') and name in ('Pr', 'Expect'):
+        if self.at('(', '['):
             return self.applied(head)
         word = self.latex[token.start:].startswith(('\\operatorname', '\\mathrm', '\\text'))
         return self.prefixed(head) if (name in PREFIX or word) and self.starts_factor() else head
@@ -539,7 +539,7 @@ class _Parser:
         factors = [self.factor()]
         while self.starts_factor() and self.peek(blanks=True).kind != 'blank' and not self.ends_argument(factors[-1]):
             factors.append(self.factor())
-        argument = factors[0] if len(factors) == 1 else Node('product', tuple(factors), factors[0].start, factors[-1].end)
+        argument = _product(factors)
         return Node('call', (head, (argument,)), head.start, argument.end)
 
     def ends_argument(self, factor):
@@ -559,29 +559,23 @@ class _Parser:
             return self.integral(low, high, token)
         domain = self.domain(low, high, kind)
         if kind in ('sum', 'prod', 'lim'):
-            body = self.expression_of_one() if self.at('-') else self.term()
+            body = self.term()
         else:
             body = self.extremal(domain)
         return Node('big', (kind, domain, body), token.start, body.end)
 
     def extremal(self, domain):
         """What an extremum is taken of: the product after it, and further factors that its letters stand in."""
-        below = [n for part in (domain or ('', ()))[1] if isinstance(part, Node) for n in walk(part)]
-        letters = {n.args[0] for n in below if n.op == 'name'}
+        below = set().union(*(letters(part) for part in (domain or ('', ()))[1] if isinstance(part, Node)))
         body = self.juxtaposed()
         while self.at(*JOINERS):
             before, joiner = self.k, self.next()
             right = self.juxtaposed()
-            if not letters & {n.args[0] for n in walk(right) if n.op == 'name'}:
+            if not below & letters(right):
                 self.k = before
                 break
             body = Node('join', (joiner.text, body, right, joiner), body.start, right.end)
         return body
-
-    def expression_of_one(self):
-        minus = self.next()
-        inner = self.term()
-        return Node('add', (('-', inner, minus),), minus.start, inner.end)
 
     def domain(self, low, high, kind):
         """('range', name, low, high), ('over', names), ('where', relations), or None where nothing stands below."""
@@ -598,8 +592,8 @@ class _Parser:
             inner.fail(f'the range below the {kind}')
         if high is not None:
             return self.from_to(parts, self.inner(high).whole())
-        if all(p.op in ('name', 'scripted', 'product') for p in parts):
-            return ('over', tuple(q for p in parts for q in (p.args if p.op == 'product' else (p,))))
+        if all(p.op in ('name', 'scripted') for p in parts):
+            return ('over', tuple(parts))
         return ('where', tuple(parts))
 
     def from_to(self, parts, high):
@@ -651,8 +645,6 @@ class _Parser:
                 order = int(script[0].text)
             else:
                 raise FormulaError('a derivative of unknown order')
-        if not self.starts_factor():
-            return Node('operator', (token.text, wrt, order), token.start, token.end)
         body = self.factor()
         if body.op == 'scripted' and body.args[2] is not None:  # \nabla f(x)^\top transposes the gradient, not f
             base, sub, sup, primes = body.args
@@ -737,13 +729,16 @@ class _Parser:
             kind = 'inverse transpose'
         elif len(script) == 1 and script[0].is_('*', '+', '-', 'prime', 'circ', 'dagger'):
             kind, what = 'mark', {'*': 'star', '+': 'plus', '-': 'minus'}.get(signs[0], signs[0])
-        elif script and script[0].kind == 'text':
-            kind, what = 'mark', script[0].text
         else:
             what = self.inner(script).whole()
             if what.op == 'bracket' and what.args[0] == '(' and what.end == script[-1].end:
                 kind = 'label'
         return Node('sup', (kind, what), token.start, self.tokens[self.k - 1].end)
+
+
+def _product(factors):
+    """The product of factors that stand side by side; a single one is no product."""
+    return factors[0] if len(factors) == 1 else Node('product', tuple(factors), factors[0].start, factors[-1].end)
 
 
 def _cells(pieces):

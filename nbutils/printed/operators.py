@@ -16,6 +16,7 @@ from nbutils.printed.evaluating import (
     names_in,
     rows_or_columns,
     rule,
+    value_at,
 )
 from nbutils.printed.grammar import Node, children, letters, walk
 from nbutils.printed.tokens import FormulaError
@@ -30,7 +31,7 @@ from nbutils.printed.values import (
     joined,
     lift,
     lower,
-    slope,
+    slope_along,
     times,
     whole,
 )
@@ -53,26 +54,24 @@ def _big(node, scope):
             return scope.get(f'{kind}_{body.args[0]}')
         return builtin(kind, [evaluate(body, scope)])
     if kind not in ('sum', 'prod') and (name := _letter_of_a_box(domain, scope)):
-        return _searched(kind, name, domain, body, scope)
+        return _searched(kind, name, body, scope)
     cases = [(place, evaluate(body, case)) for place, case in over(domain, body, scope)]
     values = [value for _, value in cases]
     if kind == 'sum':
-        total = Zero()
-        for value in values:
-            total = add(total, value)
-        return total
+        return _sum(values)
     if kind in ('bigcup', 'bigcap'):
         return reduce(partial(joined, kind.removeprefix('big')), values)
     if kind == 'prod':
-        total = 1.0
-        for value in values:
-            total = times(total, value)
-        return total
+        return reduce(times, values, 1.0)
     best = extremum(kind.removeprefix('arg'), values)
     if not kind.startswith('arg'):
         return best
     place = next(place for place, value in cases if value == best)
     return place[0] if len(place) == 1 else list(place)
+
+
+def _sum(values):
+    return reduce(add, values, Zero())
 
 
 def places(node, scope):
@@ -82,25 +81,23 @@ def places(node, scope):
         raise FormulaError(f'an {kind} that does not say over what')
     sign = 1 if kind == 'argmin' else -1
     found = [(place, sign * evaluate(body, case)) for place, case in over(domain, body, scope)]
-    return [list(place) if len(place) > 1 else place[0] for place, _ in found], [height for _, height in found]
+    return [place[0] for place, _ in found], [height for _, height in found]
 
 
 def _letter_of_a_box(domain, scope):
-    """The letter below an extremum, as in `\\min_x` or `\\min_{x \\in C}`, if it runs over a box; else None."""
-    if domain[0] == 'range' or len(domain[1]) != 1:
+    """The letter below an extremum, as in `\\min_x`, if it runs over a box; else None."""
+    if domain[0] != 'over' or len(domain[1]) != 1:
         return None
     below = domain[1][0]
-    below = below.args[0] if below.op == 'relation' else below
     return below.args[0] if below.op == 'name' and isinstance(scope.raw(below.args[0]), Box) else None
 
 
-def _searched(kind, name, domain, body, scope):
-    """An extremum over a box, or over those of its members of which the relation below is true."""
+def _searched(kind, name, body, scope):
+    """An extremum over a box."""
     box, sign = scope.raw(name), 1 if kind.endswith(('min', 'inf')) else -1
 
     def height(v):
-        case = scope.changed(**{name: v})
-        return sign * evaluate(body, case) if domain[0] == 'over' or evaluate(domain[1][0], case) else math.inf
+        return sign * evaluate(body, scope.changed(**{name: v}))
     with np.errstate(all='ignore'):
         place = _lowest_number(height, box) if box.size is None else _lowest_vector(height, box)
     return place if kind.startswith('arg') else sign * height(place)
@@ -189,9 +186,6 @@ def _counters_in(node, scope):
     if node.op == 'name':
         name = node.args[0]
         return {name} if name not in scope or f'{name}_in' in scope or isinstance(scope.raw(name), range) else set()
-    if node.op == 'scripted' and node.args[0].op == 'name' and node.args[1] is not None:
-        if f'{node.args[0].args[0]}_{node.args[1].args[0]}' in scope:
-            return set()
     return set().union(*(_counters_in(child, scope) for child in children(node)))
 
 
@@ -324,7 +318,7 @@ def _gradient_of_call(sign, order, body, scope):
     at = evaluate(args[0], scope)
 
     def f(v):
-        return evaluate(Node('call', (head, (Node('value', (v,)), *args[1:]))), scope)
+        return value_at(head, v, args[1:], scope)
     if order == 2:
         return gradient(lambda v: gradient(f, v), at)
     result = gradient(f, at)
@@ -351,12 +345,7 @@ def _partial(variable, value, scope):
     at = (*at, 0) if len(at) == 1 and array.shape[1] == 1 else tuple(at)
     if len(at) != 2 or not all(0 <= k < n for k, n in zip(at, array.shape, strict=True)):
         raise FormulaError('a derivative with respect to an entry that is not there')
-
-    def moved(t):
-        changed = array.astype(np.result_type(array, type(t)))
-        changed[at] = t
-        return value(scope.changed(**{key: changed}))
-    return slope(moved, array[at])
+    return slope_along(lambda changed: value(scope.changed(**{key: changed})), array, at)
 
 
 # expectations over finitely many outcomes, exactly
@@ -455,10 +444,7 @@ def _check_law(below, scope):
 
 
 def _mean(outcomes, mass):
-    total = Zero()
-    for weight, value in outcomes:
-        total = add(total, times(weight, value))
-    return divide(total, mass)
+    return divide(_sum(times(weight, value) for weight, value in outcomes), mass)
 
 
 def _random_names(nodes, scope):

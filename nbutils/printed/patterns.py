@@ -2,7 +2,7 @@
 
 Two terms belong to one pattern if their trees are the same but for one counter, which stands in both at the same places.
 """
-from nbutils.printed.grammar import Node, kept
+from nbutils.printed.grammar import Node, form
 from nbutils.printed.tokens import FormulaError, Token
 from nbutils.printed.values import whole
 
@@ -14,11 +14,16 @@ def all_terms(items, evaluate, scope):
 
 def filled(items, evaluate, scope):
     """A list of nodes with all terms of the pattern in place of its `dots`."""
+    return [node for part in around_dots(items, evaluate, scope) for node in part]
+
+
+def around_dots(items, evaluate, scope):
+    """A list of nodes in three parts: before the pattern that has `dots`, all its terms, and behind it."""
     at = next((k for k, node in enumerate(items) if node.op == 'dots'), None)
     if at is None:
-        return list(items)
+        return items, (), ()
     first, after = pattern_around(items, at)
-    return [*items[:first], *terms(items[first:at], items[at + 1:after], evaluate, scope), *items[after:]]
+    return items[:first], terms(items[first:at], items[at + 1:after], evaluate, scope), items[after:]
 
 
 def pattern_around(items, at):
@@ -41,12 +46,12 @@ def _frame(term, other):
     """What is left of a term without the counter in which it differs from another one; None if they differ in more."""
     pairs = []
     collect_differences(term, other, pairs)
-    if not pairs or any(_bare(pair) != _bare(pairs[0]) for pair in pairs):
+    if len({(form(p), form(q)) for p, q in pairs}) != 1:
         return None
     if pairs[0][0] is term and {'scripted', 'call'} & {term.op, other.op}:
         return None  # the terms have nothing in common
-    frame = _bare(with_counter(term, other, 0))
-    return frame if frame == _bare(with_counter(other, term, 0)) else None
+    frame = form(with_counter(term, other, 0))
+    return frame if frame == form(with_counter(other, term, 0)) else None
 
 
 def terms(before, after, evaluate, scope):
@@ -78,7 +83,7 @@ def _counter(term, other, evaluate, scope):
 
 def collect_differences(a, b, pairs):
     """Append to `pairs` the pairs of nodes in which two trees of the same form differ."""
-    if _bare(a) == _bare(b):
+    if form(a) == form(b):
         return
     if _apart(a, b):
         pairs.append((a, b))
@@ -89,7 +94,7 @@ def collect_differences(a, b, pairs):
 
 def with_counter(a, b, k):
     """The tree a with the number k wherever it differs from the tree b."""
-    if not isinstance(a, Node) or _bare(a) == _bare(b):
+    if form(a) == form(b):
         return a
     if _apart(a, b):
         return Node('number', (k,), a.start, a.end)
@@ -106,7 +111,7 @@ def _argument_with_counter(p, q, k):
     if isinstance(p, Node) and isinstance(q, Node):
         return with_counter(p, q, k)
     if _is_list(p) and _is_list(q):
-        return tuple(with_counter(r, s, k) if isinstance(r, Node) else r for r, s in zip(p, q, strict=True))
+        return tuple(_argument_with_counter(r, s, k) for r, s in zip(p, q, strict=True))
     return p
 
 
@@ -140,17 +145,3 @@ def _apart(a, b):
 
 def _is_list(value):
     return isinstance(value, tuple) and not isinstance(value, (Node, Token))
-
-
-def _bare(value):
-    """The tree without its places in the LaTeX."""
-    if isinstance(value, Node):
-        return _bare_node(value)
-    if isinstance(value, Token):
-        return value.text
-    return tuple(map(_bare, value)) if isinstance(value, tuple) else value
-
-
-@kept
-def _bare_node(node):
-    return node.op, tuple(map(_bare, node.args))

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from nbutils.printed.evaluating import Unfinished, evaluate, label, once, rule, shape_of
-from nbutils.printed.grammar import RELATIONS, kept, walk
+from nbutils.printed.evaluating import Unfinished, evaluate, label, rule, shape_of
+from nbutils.printed.grammar import ARROWS, RELATIONS, kept, walk
 from nbutils.printed.operators import places
 from nbutils.printed.tokens import FormulaError, ShapeError
 from nbutils.printed.values import FLOATS, Identity, Zero, add, is_number, lower
@@ -23,16 +23,35 @@ ORDERED = {
 }
 
 
+def steps(node):
+    """(kind of arrow, left, right) for each arrow of a chain: A iff B implies C is (A iff B) and (B implies C)."""
+    left, right = node.args[:2]
+    if left.op in ARROWS.values():
+        yield from steps(left)
+        left = left.args[1]
+    yield node.op, left, right
+
+
+def stated(statement, supposed=True):
+    """(left, sign, right) for each relation that a statement is made of, also of those that are only supposed if asked."""
+    if statement.op == 'relation':
+        yield from zip(statement.args[::2], statement.args[1::2], statement.args[2::2], strict=False)
+    sides = statement.args if statement.op == 'both' else ()
+    if statement.op in ARROWS.values():
+        sides = [side for op, left, right in steps(statement) for side in (left, right)
+                 if supposed or op == 'iff' or side is right]
+    for side in sides:
+        yield from stated(side, supposed)
+
+
+def step_is_true(op, left, right):
+    """Whether an arrow leads from the truth of its left side to that of its right side."""
+    return left == right if op == 'iff' else right or not left
+
+
 @rule('iff', 'implies')
 def _arrow(node, scope):
-    """A chain says each of its steps: A iff B implies C is (A iff B) and (B implies C)."""
-    left, right = node.args[:2]
-    if left.op in ('iff', 'implies'):
-        if not evaluate(left, scope):
-            return False
-        left = left.args[1]
-    a, b = bool(evaluate(left, scope)), bool(evaluate(right, scope))
-    return a == b if node.op == 'iff' else b or not a
+    return all(step_is_true(op, *(bool(evaluate(side, scope)) for side in sides)) for op, *sides in steps(node))
 
 
 @rule('both')
@@ -54,17 +73,17 @@ def _relation(node, scope):
 
 def compare(left, sign, right, scope) -> bool:
     """Whether `left sign right` is true. Raises Unfinished for relations that cannot be run."""
-    if sign in ('to', 'mapsto', '<<'):
+    if sign in ('to', 'mapsto', '<<', 'perp'):
         raise Unfinished(f'the relation {sign}')
     if sign in ('in', 'notin'):
-        return _contained(once(left, scope), right, scope) == (sign == 'in')
+        return _contained(evaluate(left, scope), right, scope) == (sign == 'in')
     if sign == 'sim':
-        return _has_shape(once(left, scope), right, scope)
+        return _has_shape(evaluate(left, scope), right, scope)
     if sign == '<-':
         return _updated(left, right, scope)
     if sign == 'propto':
         return _proportional(left, right, scope)
-    a, b = once(left, scope), once(right, scope)
+    a, b = evaluate(left, scope), evaluate(right, scope)
     tolerance = DIFFERENCED if _is_differenced(left) or _is_differenced(right) else TOLERANCE
     if sign == '=':
         return equal(a, b, tolerance)
@@ -76,8 +95,6 @@ def compare(left, sign, right, scope) -> bool:
         return equal(a, b, scope.options['approx'])
     if sign == 'subset':
         return _part_of(a, b)
-    if sign == 'perp':
-        return equal(float(np.vdot(a, b)), 0.0)
     if sign in ('psd', 'pd', 'nsd', 'nd'):
         return _definite(sign, a, b)
     return _ordered(sign, a, b)

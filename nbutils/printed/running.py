@@ -14,16 +14,13 @@ variable is given and P is not, `P(A)` is `Pr[A]`; `\\mathbb{E}_p` is the expect
 A statement that they always exclude is an error.
 """
 import copy
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
 
-from nbutils.printed import operators
-from nbutils.printed import relations as _relations  # it enters its rules, too
-from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate, names_in, once
+from nbutils.printed.evaluating import CAPITALS, CONSTANTS, ELEMENTWISE, Unfinished, evaluate, lasting, names_in
 from nbutils.printed.grammar import (
     ARROWS,
     EXTREMA,
@@ -37,11 +34,14 @@ from nbutils.printed.grammar import (
     parse,
     walk,
 )
+from nbutils.printed.operators import counter_range
+from nbutils.printed.relations import equal, stated, step_is_true, steps
 from nbutils.printed.spoiling import variants
 from nbutils.printed.tokens import FormulaError
-from nbutils.printed.values import FLOATS, Box, Identity, Random, Scope, is_number, lift, of
+from nbutils.printed.values import Box, Random, Scope, is_number, lift, of
 
 MISHAPS = TypeError, ValueError, IndexError, AttributeError, ArithmeticError, np.linalg.LinAlgError
+SAME = 1e-9  # so close are equal sides of two prints, of which only the order of operations is another one
 OPTIONS = ('approx', 'over', 'wrt', 'n')
 RESERVED = {*CONSTANTS, *ELEMENTWISE, *PREFIX, *EXTREMA, 'Reals', 'I', '1', '0'}
 
@@ -49,11 +49,15 @@ RESERVED = {*CONSTANTS, *ELEMENTWISE, *PREFIX, *EXTREMA, 'Reals', 'I', '1', '0'}
 @dataclass
 class Report:
     """What came of a formula. `spoilt` maps what came of a spoilt print to pairs (kind of slip, LaTeX)."""
-    statements: int
+    formula: 'Formula'
     cases: int
     counterexample: dict | None
     spoilt: dict[str, list] = field(default_factory=lambda: {'false': [], 'ill-formed': [], 'same': [], 'survived': []})
     idle: list[str] = field(default_factory=list)  # what the cases did not try of implications
+
+    @property
+    def statements(self) -> int:
+        return len(self.formula.claims)
 
     @property
     def rejected(self) -> int:
@@ -89,16 +93,21 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
     if found is None:  # {} is a case, too: that of a formula in which nothing is drawn
         found = next((case for case in more if not holds(**case)), None)
     tried += len(more)
-    report = Report(len(formula.claims), tried, found)
+    report = Report(formula, tried, found)
     if found is None and len(formula.met) < len(formula.claims):
         raise ValueError('no case meets the conditions that are printed')
     report.idle += formula.idle() if found is None else []
     if found is None and spoil:
         # what the formula has computed from the given letters need not be computed again for its spoilt prints
-        cases = [(case, formula.sides(instances), scope.known()) for case, scope, instances in tries]
+        cases = [(case, formula.sides(instances), _known(scope)) for case, scope, instances in tries]
         for kind, spoilt in variants(formula.parts, latex, formula.alike(tries[-1][0])):
             report.spoilt[_verdict(spoilt, meanings, options, cases, formula)].append((kind, spoilt))
     return report
+
+
+def _known(scope):
+    """(letters, parts of the formula) with their values, so far as no definition that is printed has a hand in them."""
+    return scope.known(), {counters: lasting(found, scope) for counters, found in scope.parts.items()}
 
 
 def _verdict(spoilt, meanings, options, cases, original):
@@ -123,15 +132,12 @@ def _verdict(spoilt, meanings, options, cases, original):
 
 
 def _agree(a, b):
+    """Whether two prints compare the same: values, or lists of them."""
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_agree, a, b))
-    if type(a) in FLOATS and type(b) in FLOATS:  # what allclose says of two numbers
-        return bool(a == b or math.isfinite(b) and abs(a - b) <= 1e-9 + 1e-9 * abs(b))
-    if isinstance(a, Identity) and isinstance(b, Identity):
-        return a.scale == b.scale
     try:
-        return np.shape(a) == np.shape(b) and bool(np.allclose(a, b, rtol=1e-9, atol=1e-9))
-    except TypeError:
+        return equal(a, b, SAME)
+    except (FormulaError, TypeError):  # words, functions and what has no value
         return a is b or isinstance(a, str) and a == b
 
 
@@ -192,10 +198,13 @@ class Formula:
         else:
             self.claims.append(node)
 
-    def scope(self, case, known=()):
-        """The meanings of all letters in one case; `known` are values that are computed from others."""
+    def scope(self, case, known=((), {})):
+        """The meanings of all letters in one case; `known` is what another print has found in this case."""
+        letters, parts = known
         defined = {k: v for k, v in self.defined.items() if callable(v)}
-        return Scope(self.fixed | {k: lift(v) for k, v in case.items()}, self.computed, defined, self.options, known)
+        scope = Scope(self.fixed | {k: lift(v) for k, v in case.items()}, self.computed, defined, self.options, letters)
+        scope.parts = {counters: dict(found) for counters, found in parts.items()}
+        return scope
 
     def instances(self, scope) -> list:
         """(claim, scope) for all that the formula says in one case: nothing where a printed condition is not met."""
@@ -210,17 +219,20 @@ class Formula:
 
     def _instances(self, scope):
         """(claim, scope) for all values of the counters that nothing in a claim binds, where the conditions are met."""
-        counted = [self._counted(claim, scope) for claim in self.claims]
-        chosen = [c for c in self.conditions if self._counted(c, scope) & set().union(*counted)]
-        if any(not any(self._counted(c, scope) <= counters for counters in counted) for c in chosen):
+        claims = [(claim, self._counted(claim, scope)) for claim in self.claims]
+        counted = set().union(*(counters for _, counters in claims))
+        conditions = [(condition, self._counted(condition, scope)) for condition in self.conditions]
+        choosing = [(condition, counters) for condition, counters in conditions if counters & counted]
+        if any(not any(counters <= others for _, others in claims) for _, counters in choosing):
             raise FormulaError('a condition on a counter that stands in no statement beside the others')
-        for condition in self.conditions:
-            if condition not in chosen and not all(evaluate(condition, s) for s in self._quantified(condition, scope)):
+        for condition, counters in conditions:
+            met = counters & counted or all(evaluate(condition, s) for s in self._quantified(condition, counters, scope))
+            if not met:
                 return
-        for claim in self.claims:
-            counters = self._counted(claim, scope)
-            tests = [c for c in chosen if self._counted(c, scope) <= counters]
-            yield from ((claim, s) for s in self._quantified(claim, scope) if all(evaluate(t, s) for t in tests))
+        for claim, counters in claims:
+            tests = [condition for condition, others in choosing if others <= counters]
+            scopes = self._quantified(claim, counters, scope)
+            yield from ((claim, s) for s in scopes if all(evaluate(test, s) for test in tests))
 
     def _look_for_loose_counters(self, claim, scope):
         """Raises FormulaError where a counter stands right of an equals sign alone, and nothing says what it runs over."""
@@ -239,10 +251,10 @@ class Formula:
     def _true(self, claim, scope):
         """Whether a claim is true; with ± on both sides for both signs, with ± on one side for one of them."""
         if claim.op in ARROWS.values():
-            truths = [(step, *(bool(once(side, scope)) for side in step[1:])) for step in _steps(claim)]
+            truths = [(step, *(bool(evaluate(side, scope)) for side in step[1:])) for step in steps(claim)]
             for (_, _, right), a, b in truths:
                 self.seen.setdefault(id(right), set()).add((a, b))
-            return all(a == b if op == 'iff' else b or not a for (op, _, _), a, b in truths)
+            return all(step_is_true(op, a, b) for (op, _, _), a, b in truths)
         signed = sum(map(_has_two_signs, claim.args[::2] if claim.op == 'relation' else (claim,)))
         if not signed:
             return bool(evaluate(claim, scope))
@@ -258,14 +270,14 @@ class Formula:
         """(left, right, whether they are equal) for each relation of these kinds that the claims state, in one case."""
         scope = self.scope(case)
         for claim, s in self._instances(scope):
-            for left, sign, right in _stated(claim):
+            for left, sign, right in stated(claim):
                 if RELATIONS[sign.text] in signs:
-                    yield left, right, _relations.equal(evaluate(left, s), evaluate(right, s))
+                    yield left, right, equal(evaluate(left, s), evaluate(right, s))
 
     def idle(self) -> list[str]:
         """What the cases did not try of implications and equivalences, in words."""
         found = []
-        for op, _, right in (step for claim in self.claims if claim.op in ARROWS.values() for step in _steps(claim)):
+        for op, _, right in (step for claim in self.claims if claim.op in ARROWS.values() for step in steps(claim)):
             seen = self.seen.get(id(right), set())
             if (True, True) not in seen:
                 found.append(f'no case in which what stands before the arrow ({op}) is true')
@@ -286,12 +298,14 @@ class Formula:
         several = [names for names in kinds.values() if len(names) > 1]
         return {a: b for names in several for a, b in zip(names, names[1:] + names[:1], strict=True)}
 
-    def _quantified(self, node, scope):
-        """The scope for all values of the counters that nothing in the statement binds."""
-        counters = {name: self._counter(name, node, scope) for name in sorted(self._counted(node, scope))}
+    def _quantified(self, node, counters, scope):
+        """The scope for all values of these counters, which nothing in the statement binds."""
+        counters = {name: self._counter(name, node, scope) for name in sorted(counters)}
         counters = {name: values for name, values in counters.items() if values is not None}
         for ks in product(*counters.values()):
-            yield scope.changed(**{n: float(k) for n, k in zip(counters, ks, strict=True)})
+            case = scope.changed(**{n: float(k) for n, k in zip(counters, ks, strict=True)})
+            case.found = scope.parts.setdefault((*counters, *ks), {})
+            yield case
 
     def _counted(self, node, scope):
         """The names that nothing in a statement binds and that have no value: its counters."""
@@ -305,32 +319,11 @@ class Formula:
             return scope.raw(name)
         if f'range of {name}' in self.defined:
             low, high = self.defined[f'range of {name}']
-            try:
-                return range(int(evaluate(low, scope)), int(evaluate(high, scope)) + 1)
-            except FormulaError:
-                pass  # a letter for a length, as in i = 1, ..., n
+            return range(int(evaluate(low, scope)), int(evaluate(high, scope)) + 1)
         try:
-            return operators.counter_range(node, name, scope)
+            return counter_range(node, name, scope)
         except FormulaError:
             return None  # no counter: evaluating says what is missing
-
-
-def _steps(claim):
-    """(kind of arrow, left, right) for each arrow of a chain: A iff B implies C is (A iff B) and (B implies C)."""
-    left, right = claim.args[:2]
-    if left.op in ARROWS.values():
-        yield from _steps(left)
-        left = left.args[1]
-    yield claim.op, left, right
-
-
-def _stated(statement):
-    """(left, sign, right) for each relation that a statement is made of, those that are only supposed among them."""
-    if statement.op == 'relation':
-        yield from zip(statement.args[::2], statement.args[1::2], statement.args[2::2], strict=False)
-    elif statement.op in ('both', *ARROWS.values()):
-        for part in statement.args:
-            yield from _stated(part) if isinstance(part, Node) else ()
 
 
 def _sides(statement, scope):
@@ -341,7 +334,7 @@ def _sides(statement, scope):
     if statement.op not in ARROWS.values():
         return [_value_or_none(side, scope) if isinstance(side, Node) else side.text for side in statement.args]
     found = []
-    for op, left, right in _steps(statement):
+    for op, left, right in steps(statement):
         supposed = _value_or_none(left, scope)
         found += [op, *([supposed] if op == 'implies' else _sides(left, scope))]
         found += _sides(right, scope) if op == 'iff' or supposed else []
@@ -359,7 +352,7 @@ def _look_for_idle_counters(node):
 
 def _value_or_none(node, scope):
     try:
-        return once(node, scope)
+        return evaluate(node, scope)
     except FormulaError:
         return None
 
@@ -373,7 +366,7 @@ def _gives_a_function(rule):
 
 @kept
 def _has_two_signs(node):
-    return any(n.op == 'add' and any(sign in ('pm', 'mp') for sign, _, _ in n.args) for n in walk(node))
+    return any(n.op == 'add' and any(sign == 'pm' for sign, _, _ in n.args) for n in walk(node))
 
 
 # definitions

@@ -145,7 +145,6 @@ def _bare(kind):
     return slip
 
 
-
 def _big(node, latex):
     domain = node.args[1]
     if domain and domain[0] == 'range' and domain[2].op == 'number' and domain[2].end > domain[2].start:

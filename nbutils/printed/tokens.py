@@ -24,6 +24,7 @@ ACCENTS = {
     'hat': 'hat', 'widehat': 'hat', 'tilde': 'tilde', 'widetilde': 'tilde', 'bar': 'bar', 'overline': 'bar', 'dot': 'dot',
 }
 BOARD = {'R': 'Reals', 'P': 'Pr', '1': 'Indicator', 'E': 'Expect', 'N': 'Naturals'}
+BARS = {'lVert': 'macro', 'rVert': 'macro', 'lvert': 'sign', 'rvert': 'sign'}  # kinds of the bars that they are
 BLANKS = {',', ';', ':', '!', ' ', '/', 'displaystyle', 'textstyle', 'nolimits', 'limits'}
 WIDE_BLANKS = {'quad', 'qquad'}
 SIZES = {f'{size}{side}' for size in ('big', 'Big', 'bigg', 'Bigg') for side in ('', 'l', 'r', 'm')} | {'left', 'right'}
@@ -124,6 +125,8 @@ def _macro(node, start, end):
         return [Token('blank', name, start, end)]
     if name in WIDE_BLANKS:
         return [Token('wide', name, start, end)]
+    if name in BARS:
+        return [Token(BARS[name], '|', start, end)]
     if name in GREEK | FUNCTIONS:
         return [Token('name', name.removeprefix('var'), start, end)]
     if name in ('text', 'textrm', 'mbox'):
@@ -136,9 +139,9 @@ def _macro(node, start, end):
 
 
 def _accented(name, inner, start, end):
-    if len(inner) == 1 and inner[0].kind == 'name':
-        return Token('name', f'{inner[0].text}_{ACCENTS[name]}', start, end, bold=inner[0].bold)
-    return Token('macro', name, start, end, (inner,))
+    if len(inner) != 1 or inner[0].kind != 'name':
+        raise FormulaError(f'an accent ({name}) over what is no letter')
+    return Token('name', f'{inner[0].text}_{ACCENTS[name]}', start, end, bold=inner[0].bold)
 
 
 def _in_font(font, given, start, end):
@@ -175,11 +178,9 @@ def _characters(text, at):
     found = []
     for match in re.finditer(r"\d+(?:\.\d+)?|[A-Za-zℓ]|\s+|'+|:=|\|\||.", text, re.S):
         piece, start, end = match[0], at + match.start(), at + match.end()
-        if piece == '~':
-            found.append(Token('blank', piece, start, end))
-        elif piece.isspace():
+        if piece.isspace():
             continue
-        elif piece[0].isdigit():
+        if piece[0].isdigit():
             found.append(Token('number', piece, start, end))
         elif piece.isalpha():
             found.append(Token('name', piece, start, end))

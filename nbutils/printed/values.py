@@ -110,7 +110,9 @@ class Scope:
     def __init__(self, values, computed=None, defined=None, options=None, known=()):
         self.values, self.computed, self.defined = dict(values), computed or {}, defined or {}
         self.options, self._cache, self._needs = dict(options or {}), dict(known), {}
-        self._parent, self._fresh, self.found = None, set(), {}  # found: see `nbutils.printed.evaluating.once`
+        self._parent, self._fresh = None, set()
+        self.found = None  # where `nbutils.printed.evaluating.evaluate` keeps the values of parts of the formula, or None
+        self.parts = {}  # values of counters -> what is found where they have these
         self.randoms = {name: v for name, v in self.values.items() if isinstance(v, Random)}
 
     def __contains__(self, name):
@@ -149,7 +151,7 @@ class Scope:
         """The scope with other values for some letters."""
         scope = object.__new__(Scope)
         scope.values, scope.computed, scope.defined = self.values | changes, self.computed, self.defined
-        scope.options, scope._cache, scope.found = self.options, {}, {}
+        scope.options, scope._cache, scope.found = self.options, {}, None
         scope.randoms, scope._needs = self.randoms, self._needs
         scope._parent, scope._fresh = self, {*changes, *self.defined}
         return scope
@@ -199,8 +201,6 @@ def add(a, b, sign=1):
         a = a.sized(len(b))
     if isinstance(a, Zero) and callable(b) and sign == 1:
         return b
-    if isinstance(a, Zero) and isinstance(b, Identity):
-        return Identity(sign * b.scale)
     if callable(a) and callable(b):
         return lambda *values: add(lift(a(*values)), lift(b(*values)), sign)
     if any(isinstance(v, (Identity, list, bool)) or callable(v) for v in (a, b)):
@@ -326,17 +326,18 @@ def exponential(a):
 # derivatives
 
 _STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # central differences of sixth order
+_STEP = 1e-3  # of the differences, times the size of the number
 _COMPLEX_STEP = 1e-30  # nothing is subtracted, so it can be as small as one likes
 _AGREE = 1e-5  # the error of the differences: rounding 1e-16 divided by the step, and more for large values
 
 
-def slope(f: Callable, v: float, step: float = 1e-3):
+def slope(f: Callable, v: float):
     """The derivative of f at the number v.
 
-    By a complex step, which has no cancellation, wherever it agrees with central differences of the given step; by
-    those where f does not take complex numbers or is not analytic (bars, maxima), so with an error of about 1e-6.
+    By a complex step, which has no cancellation, wherever it agrees with central differences; by those where f does not
+    take complex numbers or is not analytic (bars, maxima), so with an error of about 1e-6.
     """
-    h = step * max(1, abs(v))
+    h = _STEP * max(1, abs(v))
     by_differences = Zero()
     for k, weight in _STENCIL:
         by_differences = add(by_differences, times(weight / h, add(f(v + k * h), f(v - k * h), -1)))
@@ -351,13 +352,13 @@ def slope(f: Callable, v: float, step: float = 1e-3):
     return by_complex_step if close else by_differences
 
 
-def gradient(f: Callable, v, step: float = 1e-3):
+def gradient(f: Callable, v):
     """df/dv: an array of the shape of v for a number f, the Jacobian (a row for each entry of f) for a column f."""
     if is_number(v):
-        return slope(f, v, step)
+        return slope(f, v)
     if not isinstance(v, np.ndarray):
         raise FormulaError('a derivative with respect to what is neither number nor array')
-    slopes = [slope(_one_entry(f, v, at), v[at], step) for at in np.ndindex(*v.shape)]
+    slopes = [slope_along(f, v, at) for at in np.ndindex(*v.shape)]
     if all(map(is_number, slopes)):
         return np.reshape(slopes, v.shape)
     if v.shape[1] == 1 and all(s.shape[1] == 1 for s in slopes):
@@ -365,9 +366,10 @@ def gradient(f: Callable, v, step: float = 1e-3):
     raise FormulaError('a derivative of a matrix with respect to an array')
 
 
-def _one_entry(f, v, at):
+def slope_along(f: Callable, v, at):
+    """The derivative of f at the array v with respect to its entry at these indices."""
     def moved(t):
         w = v.astype(np.result_type(v, type(t)))
         w[at] = t
         return f(w)
-    return moved
+    return slope(moved, v[at])

@@ -1,5 +1,4 @@
 """What the reader of formulas must get right, construct by construct, and what it must refuse: the trusted base of the book."""
-import json
 import math
 import re
 
@@ -11,15 +10,13 @@ from scipy.linalg import expm
 
 from nbutils.cases import integers, matrices, scalars, vectors
 from nbutils.checks import _counterexample, erratum, holds
-from nbutils.maintain import notebooks
 from nbutils.printed import Box, FormulaError, Random, ShapeError, of, run
 from nbutils.printed.checking import check
 from nbutils.printed.comparing import compared
-from nbutils.printed.displays import display
+from nbutils.printed.displays import display, displays
 from nbutils.printed.evaluating import Unfinished, evaluate
-from nbutils.printed.grammar import Node, children, parse
+from nbutils.printed.grammar import children, form, parse
 from nbutils.printed.spoiling import telling
-from nbutils.printed.tokens import Token
 from nbutils.printed.values import Scope, lift
 
 A, B = np.array([[1., 2.], [3., 5.]]), np.array([[0., 1.], [4., -2.]])
@@ -61,14 +58,14 @@ def search(test, strategies):
     # numbers, sums and products
     (r'2 + 3 \cdot 4', 14), (r'-a^2', -4), (r'(-a)^2', 4), (r'2 a b', -12), (r'a / b', -2 / 3), (r'\frac{1}{2} a', 1),
     (r'\tfrac12 a^2', 2), (r'a - b - 1', 4), (r'a - (b - 1)', 6), (r'2^{a + 1}', 8), (r'0.25 n', 1), (r'n!', 24), (r'\binom{n}{2}', 6),
-    (r'\sqrt{n}', 2), (r'\sqrt[3]{8}', 2), (r'|b|', 3), (r'|a| |b|', 6), (r'\lfloor 2.7 \rfloor', 2), (r'\lceil 2.1 \rceil', 3),
-    (r'2 \pi', 2 * math.pi), (r'e^{2}', math.exp(2)), (r'\cos 90°', math.cos(math.pi / 2)), (r'a \times b', -6),
+    (r'\sqrt{n}', 2), (r'\sqrt[3]{8}', 2), (r'\cos 90°', math.cos(math.pi / 2)), (r'|b|', 3), (r'|a| |b|', 6), (r'\lfloor 2.7 \rfloor', 2), (r'\lceil 2.1 \rceil', 3),
+    (r'2 \pi', 2 * math.pi), (r'e^{2}', math.exp(2)), (r'a \times b', -6),
     # functions, with and without brackets
-    (r'\log 2 a', math.log(4)), (r'\log a \, b', math.log(2) * -3), (r'\exp(a) + 1', math.exp(2) + 1), (r'\sin^2 a + \cos^2 a', 1),
+    (r'\log 2 a', math.log(4)), (r'\log a \, b', math.log(2) * -3), (r'\exp(a) + 1', math.exp(2) + 1), (r'\sin a + \cos a', math.sin(2) + math.cos(2)),
     (r'f(a)', 8), (r'f(a)^2', 64), (r"f'(a)", 12), (r"f''(a)", 12), (r'[f \circ f](a)', 512), (r'g(\mathbf{x})', 5), (r'G[1, 2]', 12),
     (r'\max(a, b)', 2), (r'\min(a, b, 0)', -3), (r'\max_i x_i', 1), (r'\max_i |x_i|', 2), (r'\arg\min_i x_i', 2),
     (r'\min_{i < j} (u_j - u_i)', 1), (r'\operatorname{sign}(b)', -1),
-    (r'\min_{q} (q^2 - 3 q)', -9 / 4), (r'\max_{q \in [-1, 2)} (q^2 - q^3)', 2), (r'\sup_{q} (a q - \frac{1}{4} q^4)', 1.5 * 2 ** (1 / 3)),
+    (r'\min_{q} (q^2 - 3 q)', -9 / 4), (r'\sup_{q} (a q - \frac{1}{4} q^4)', 1.5 * 2 ** (1 / 3)),
     (r'\min_{\mathbf{r}} (\|\mathbf{r}\|^2 - 2 \mathbf{x}^\top\mathbf{r})', -5), (r'\inf f', -7),
     # vectors and matrices
     (r'\mathbf{x}^\top\mathbf{y}', x @ y), (r'\mathbf{x} \cdot \mathbf{y}', x @ y), (r'\mathbf{x}\mathbf{y}^\top', np.outer(x, y)),
@@ -81,7 +78,7 @@ def search(test, strategies):
     (r'\mathbf{A}_{1,:}', A[:1]), (r'\mathbf{I}_3', np.eye(3)), (r'\mathbf{e}_2^\top\mathbf{x}', -2),
     (r'\det \mathbf{A}\mathbf{B}', np.linalg.det(A @ B)), (r'\det \mathbf{A} \; (1 + \mathbf{x}^\top\mathbf{y})', np.linalg.det(A) * (1 + x @ y)),
     (r'\operatorname{tr} \mathbf{A}^\top\mathbf{B}', np.trace(A.T @ B)), (r'\operatorname{rank}(\mathbf{x}\mathbf{y}^\top)', 1), (r'\operatorname{rank}[\mathbf{x} \,|\, \mathbf{y}]', 2),
-    (r'\det[\mathbf{x} \,|\, \mathbf{y}]', 6.5), (r'\operatorname{diag}(a, b)', [[2, 0], [0, -3]]),
+    (r'\det[\mathbf{x} \,|\, \mathbf{y}]', 6.5),
     (r'\operatorname{vec}\mathbf{A}', A.T.reshape(-1, 1)), (r'\operatorname{diag}(\mathbf{x})', np.diag(x)),
     (r'\langle \mathbf{A}, \mathbf{B} \rangle', (A * B).sum()), (r'(a, b)', np.array([[2.], [-3.]])),
     (r'\begin{bmatrix} x_1 & 0 \\ 1 & y_2 \end{bmatrix}', [[1, 0], [1, 0.5]]),
@@ -98,7 +95,7 @@ def search(test, strategies):
     (r'\log \sum_k \exp(x_k) - 2', math.log(np.exp(x).sum()) - 2), (r'x_1 y_1 + \dots + x_2 y_2', x @ y), (r'1 + 2 + \dots + n', 10),
     (r'1 - 2 - \dots - n', -8), (r'u_1 + u_2 + \dots + u_3', 6), (r'1 + 3 + \dots + 9', 25), (r'\sum_{m=1}^2 (u_1 + u_2 + \dots + u_m)', 4),
     (r'\mathbf{H}_3 \cdots \mathbf{H}_2\mathbf{H}_1', S @ B @ A), (r'\mathbf{H}_1 \mathbf{H}_2 \cdots \mathbf{H}_3', A @ B @ S),
-    (r'\mathbf{H}_1 \cdots \mathbf{H}_2 \mathbf{H}_3', A @ B @ S), (r'u_2 u_3 \cdots u_1', 1), (r'a u_2 \cdots u_3', 12),
+    (r'\mathbf{H}_1 \cdots \mathbf{H}_2 \mathbf{H}_3', A @ B @ S), (r'u_2 u_3 \cdots u_1', 1), (r'a u_2 \cdots u_3', 12), (r'u_1 \cdots u_3 a', 12),
     (r'\begin{bmatrix} u_1 v_1 & \cdots & u_1 v_3 \\ \vdots & & \vdots \\ u_3 v_1 & \cdots & u_3 v_3 \end{bmatrix}', np.outer(u, v)),
     (r'\begin{bmatrix} u_1 \\ u_2 \\ \vdots \\ u_3 \end{bmatrix}', u[:, None]), (r'\sum_{i, j, m} R_{ijm}', 60),
     (r'\max_{\|\mathbf{z}\| \le 1} \mathbf{x} \cdot \mathbf{z}', 2.2), (r'\min_{\mathbf{z}} \|\mathbf{z} - \mathbf{x}\|', math.sqrt(1.6)), (r'\max_i u_i \cdot b', -9), (r'1 \cdot 2', 2), (r'\sum_{k \in \{1, 3\}} k^2', 10), (r'\sum_{i \ne j} u_i u_j', 22),
@@ -129,7 +126,7 @@ def search(test, strategies):
     (r'\operatorname{Cov}(X \mathbf{x})', (7.7 - 1.7 ** 2) * np.outer(x, x)),
     (r'\sum_{(s, i) \in P} s^i', 2 ** 3 + 5), (r'\mathbb{E}_{(V, W) \sim D}[V W]', 7.7 * 2), (r'\mathbb{E}_{V \sim D}[V]', 1.7),
     (r'\mathbf{O}_2', x[:, None]), (r'\sum_j \mathbf{O}_j', (x + y + x)[:, None]), (r'\mathbf{O}_{2,3}', -2), (r'\mathbf{O}\mathbf{u}', np.stack([y, x, x], 1) @ u[:, None]),
-    (r"f_{t'}(a) f_{t^*}(a) f_{t}(a)", 1.5), (r'40\,000 + 1\,000\,000', 1040000), (r'2\,30', 60), (r'2.5\,100', 250),
+    (r"f_{t'}(a) f_{t^*}(a) f_{t}(a)", 1.5), (r'G^{(1)}(2)', 12), (r'40\,000 + 1\,000\,000', 1040000), (r'2\,30', 60), (r'2.5\,100', 250),
     # fonts
     (r'N \mathcal{N}(a, b) \mathrm{N}', 100 * -3),
     (r'c(a, b) + c(a \mid b)', 102.5), (r'c(a \mid b, n)', 104), (r'c(a, b)', 2.5),
@@ -204,7 +201,7 @@ def test_nothing_is_broadcast(latex):
     (r'1 + \dots + 6 + 8', r'do not lead'), (r'u_1 + v_2 + \dots + u_3', 'what the dots leave out'), (r'u_1 + \dots + v_3', 'leave out'),
     (r'1 + \dots + 5 + 6 + 8', 'behind the dots do not follow'), (r'u_1 + \dots', 'where the dots end'), (r'u_1 - u_2 + \dots + u_3', 'sign'),
     (r'(u_1 + a) \cdots (u_3 - a)', 'leave out'), (r'\begin{bmatrix} u_1 \\ u_3 \\ \vdots \\ u_2 \end{bmatrix}', 'do not lead from 1 to 2'),
-    (r'\sqrt{\mathbf{A}}', 'not symmetric'), (r'[\mathbf{x}]_\times', 'outside space'), (r"b'", 'with a prime'), (r'f(a', 'expected'),
+    (r'\sqrt{\mathbf{A}}', 'not symmetric'), (r'[\mathbf{x}]_\times', 'outside space'), (r"b'", 'with a prime'), (r'f(a', 'expected'), (r'\sin^2 a', 'behind the brackets'), (r'\mathbf{x} \perp \mathbf{y}', 'the relation perp'), (r'a \mp b', 'left over'),
 ])
 def test_what_cannot_be_run_is_refused(latex, error):
     with pytest.raises(FormulaError, match=error):
@@ -250,29 +247,10 @@ def test_composed_formulas_have_the_value_of_their_parts(pair):
 # the displays of the book
 
 
-def displays():
-    """Label and LaTeX of every labelled display of the stored notebooks."""
-    for path in notebooks.sources():
-        for cell in json.loads(path.with_suffix('.ipynb').read_text('utf-8'))['cells']:
-            if cell['cell_type'] == 'markdown':
-                for body in re.findall(r'^`{3,}\{math\}[ \t]*\n(.*?)^`{3,}', ''.join(cell['source']), re.S | re.M):
-                    if label := re.search(r'^:label:\s*(\S+)', body, re.M):
-                        yield label[1], re.sub(r'^:\w+:.*\n', '', body, flags=re.M).strip()
-
-
-def bare(node):
-    """A tree without its places."""
-    if isinstance(node, Node):
-        return node.op, tuple(map(bare, node.args))
-    if isinstance(node, Token):
-        return node.text
-    return tuple(map(bare, node)) if isinstance(node, tuple) else node
-
-
 def test_the_text_of_a_side_is_read_as_that_side():
     """Formula to tree to formula: what stands at a node's place is read as the same node, over all displays of the book."""
     sides = 0
-    for label, latex in displays():
+    for label, latex in displays().items():
         try:
             parts = parse(latex)
         except FormulaError:
@@ -282,7 +260,7 @@ def test_the_text_of_a_side_is_read_as_that_side():
                 text = latex[side.start:side.end]
                 if side.end > side.start and not re.search(r'&|\\\\|\\text', text):
                     (again,) = parse(text)
-                    assert bare(again.node) == bare(side), (label, text)
+                    assert form(again.node) == form(side), (label, text)
                     sides += 1
     assert sides > 500
 
@@ -338,15 +316,41 @@ def test_conditions_are_not_passed_over(latex, meanings, error):
         run(latex, search, **meanings)
 
 
-@pytest.mark.parametrize('latex, holds', [
-    (r'a + b \ge 2 \quad \text{for all } a, b \in C', True), (r'a - b \ge 0 \quad \text{for all } b \in C', False),
-    (r'a - b \ge 0 \quad \text{for all } b \in C \text{ and all } a \in D', True),
-    (r'\sqrt{a^2} = a \qquad (a \ge 0)', True), (r'\sqrt{a^2} = a \qquad (a \ge -3)', False),
+SEVERAL = dict(a=integers(-5, 5), b=integers(-5, 5))
+
+
+@pytest.mark.parametrize('latex, meanings, true', [
+    # conditions: of cases, of counters, of what is said of several letters
+    (r'\sqrt{a^2} = a', dict(a=scalars()), False), (r'\sqrt{a^2} = a \quad \text{for all } a \ge 0', dict(a=scalars()), True),
+    (r'\sqrt{a^2} = a \qquad (a \ge 0)', SEVERAL, True), (r'\sqrt{a^2} = a \qquad (a \ge -3)', SEVERAL, False),
+    (r'a + b \ge 2 \quad \text{for all } a, b \in C', SEVERAL | dict(C=lambda t: t >= 1), True),
+    (r'a - b \ge 0 \quad \text{for all } b \in C', SEVERAL | dict(C=lambda t: t >= 1), False),
+    (r'a - b \ge 0 \quad \text{for all } b \in C \text{ and all } a \in D', SEVERAL | dict(C=lambda t: 1 <= t <= 2, D=lambda t: t >= 2), True),
+    (r'm_{ij} = 0 \quad (i < j)', dict(m=[np.array([[1., 0.], [3., 5.]])]), True),
+    (r'm_{ij} = 0 \quad (i \ne j)', dict(m=[np.array([[1., 0.], [3., 5.]])]), False),
+    (r'y_k = 0 \quad (k \ne j)', dict(y=[np.eye(3)[0], np.eye(3)[2]], j=[1]), False),
+    (r'y_j = 1, \qquad y_k = 0 \quad (k \ne j)', dict(y=[np.eye(3)[1]], j=[2]), True),
+    (r'x_k > 0 \quad (k = 2, 3)', dict(x=[np.array([-1., 1., 2., -1.])]), True),
+    (r'x_k > 0 \quad (k = 2, 3, 4)', dict(x=[np.array([-1., 1., 2., -1.])]), False),
+    (r'|a| = a \quad (0 \le a \le 1)', dict(a=[-1., 0.5]), True),
+    # two signs: both of them, or one where they stand on one side
+    (r'(a \pm b)^2 = a^2 \pm 2 a b + b^2', SEVERAL, True), (r'a \pm b = a + b + 0 (\pm 1)', SEVERAL, False),
+    (r'|a| = \pm a', SEVERAL, True), (r'|a| = \pm b', SEVERAL, False),
+    # scripts, updates, probabilities
+    (r'x^{(t-1)} < x^{(t+1)}', dict(x_t_minus_1=[1.0], x_t_1=[2.0]), True),
+    (r'x_{t+1} < x_{t-1}', dict(x_t_minus_1=[1.0], x_t_1=[2.0]), False),
+    (r'y_n - \hat{y}_n^{(-n)} = 2', dict(y=[np.array([5., 6.])], y_hat_n_minus_n=[3.0], n=1), True),
+    (r'x_n \leftarrow x_n + n', dict(x=[np.array([5., 6.])], x_new=np.array([6., 8.])), True),
+    (r'x_n \leftarrow x_n + 1', dict(x=[np.array([5., 6.])], x_new=np.array([6., 8.])), False),
+    (r'\mathbf{x} \leftarrow 2 \mathbf{x}', dict(x=[np.array([5., 6.])], x_new=np.array([10., 12.])), True),
+    (r'P(X > 0) = \tfrac12', dict(X=LETTERS['X']), True),
+    (r"\mathbb{E}[x' + x^* + x_{\text{new}} + x^{(1)}] = 2 + 3 + 4 + 5", dict(z=Random([0.0, 2.0]), **{
+        f'x_{name}': of(scaled(k)) for name, k in (('prime', 2), ('star', 3), ('new', 4), ('1', 5))}), True),
+    (r'P(X > 0 \mid X < 2) = \tfrac12', dict(X=LETTERS['X']), False),
+    (r'\|f\|^2 = 16', dict(f=np.polynomial.Polynomial([0, 2]), inner=lambda f, g: f(2) * g(2)), True),
 ])
-def test_what_is_said_of_several_letters(latex, holds):
-    letters = dict(a=integers(-5, 5), b=integers(-5, 5), C=lambda t: t >= 1, D=lambda t: t >= 2)
-    meanings = letters | (dict(C=lambda t: 1 <= t <= 2) if 'D' in latex else {})
-    assert (run(latex, search, spoil=False, **meanings).counterexample is None) is holds
+def test_print_is_true_or_not(latex, meanings, true):
+    assert (run(latex, search, spoil=False, **meanings).counterexample is None) is true
 
 
 def test_a_sum_of_functions_is_a_function():
@@ -355,24 +359,6 @@ def test_a_sum_of_functions_is_a_function():
     assert run(r'f \text{ is even} \implies f + g \text{ is even}', search, spoil=False, **functions).counterexample is not None
     with pytest.raises(FormulaError, match='cannot be added'):
         run(r'f + 1 \text{ is even}', search, **functions)
-
-
-def test_a_condition_chooses_the_cases():
-    assert run(r'\sqrt{a^2} = a \quad \text{for all } a \ge 0', search, a=scalars()).counterexample is None
-    assert run(r'\sqrt{a^2} = a', search, a=scalars()).counterexample is not None
-
-
-@pytest.mark.parametrize('latex, meanings, true', [
-    (r'm_{ij} = 0 \quad (i < j)', dict(m=[np.array([[1., 0.], [3., 5.]])]), True),
-    (r'm_{ij} = 0 \quad (i \ne j)', dict(m=[np.array([[1., 0.], [3., 5.]])]), False),
-    (r'y_k = 0 \quad (k \ne j)', dict(y=[np.eye(3)[0], np.eye(3)[2]], j=[1]), False),
-    (r'y_j = 1, \qquad y_k = 0 \quad (k \ne j)', dict(y=[np.eye(3)[1]], j=[2]), True),
-    (r'x_k > 0 \quad (k = 2, 3)', dict(x=[np.array([-1., 1., 2., -1.])]), True),
-    (r'x_k > 0 \quad (k = 2, 3, 4)', dict(x=[np.array([-1., 1., 2., -1.])]), False),
-    (r'|a| = a \quad (0 \le a \le 1)', dict(a=[-1., 0.5]), True),
-])
-def test_a_bracket_with_relations_is_a_condition(latex, meanings, true):
-    assert (run(latex, search, spoil=False, **meanings).counterexample is None) is true
 
 
 def test_a_condition_on_counters_chooses_their_values():
@@ -388,13 +374,6 @@ def test_a_condition_on_counters_chooses_their_values():
     assert run(every, search, x=vectors(2, -2, 2)).counterexample is None
 
 
-@pytest.mark.parametrize('latex, true', [
-    (r'(a \pm b)^2 = a^2 \pm 2 a b + b^2', True), (r'(a \pm b)^2 = a^2 \mp 2 a b + b^2', False), (r'|a| = \pm a', True), (r'|a| = \pm b', False),
-])
-def test_two_signs_are_both_meant_or_one_of_them(latex, true):
-    assert (run(latex, search, a=scalars(), b=scalars()).counterexample is None) is true
-
-
 def test_an_entry_of_a_matrix_that_has_a_meaning_is_not_defined_by_an_equation():
     latex, factors = r'c_{ij} = \sum_k a_{ik} b_{kj}', dict(A=matrices(2, 2), B=matrices(2, 2))
     assert run(latex, search, C=of(lambda A, B: A @ B), **factors).counterexample is None
@@ -408,23 +387,6 @@ def test_a_norm_can_be_any():
     norms = dict(norm=lambda x: abs(x).sum(), norm_star=lambda x: abs(x).max())
     assert value(r'\|\mathbf{y}\|', **norms) == value(r'\|\mathbf{y}\|_1') == 3.5
     assert value(r'\|\mathbf{y}\|_*^2', **norms) == 9
-
-
-@pytest.mark.parametrize('latex, meanings, true', [
-    (r'x^{(t-1)} < x^{(t+1)}', dict(x_t_minus_1=[1.0], x_t_1=[2.0]), True),
-    (r'x_{t+1} < x_{t-1}', dict(x_t_minus_1=[1.0], x_t_1=[2.0]), False),
-    (r'y_n - \hat{y}_n^{(-n)} = 2', dict(y=[np.array([5., 6.])], y_hat_n_minus_n=[3.0], n=1), True),
-    (r'x_n \leftarrow x_n + n', dict(x=[np.array([5., 6.])], x_new=np.array([6., 8.])), True),
-    (r'x_n \leftarrow x_n + 1', dict(x=[np.array([5., 6.])], x_new=np.array([6., 8.])), False),
-    (r'\mathbf{x} \leftarrow 2 \mathbf{x}', dict(x=[np.array([5., 6.])], x_new=np.array([10., 12.])), True),
-    (r'P(X > 0) = \tfrac12', dict(X=LETTERS['X']), True),
-    (r"\mathbb{E}[x' + x^* + x_{\text{new}} + x^{(1)}] = 2 + 3 + 4 + 5", dict(z=Random([0.0, 2.0]), **{
-        f'x_{name}': of(scaled(k)) for name, k in (('prime', 2), ('star', 3), ('new', 4), ('1', 5))}), True),
-    (r'P(X > 0 \mid X < 2) = \tfrac12', dict(X=LETTERS['X']), False),
-    (r'\|f\|^2 = 16', dict(f=np.polynomial.Polynomial([0, 2]), inner=lambda f, g: f(2) * g(2)), True),
-])
-def test_scripts_updates_and_probabilities(latex, meanings, true):
-    assert (run(latex, search, spoil=False, **meanings).counterexample is None) is true
 
 
 def test_unknown_options_are_refused():
@@ -453,6 +415,8 @@ def test_an_inequality_needs_equality_or_a_slip():
     latex, letters = r'\|\mathbf{x} + \mathbf{y}\| \le \|\mathbf{x}\| + \|\mathbf{y}\|', dict(x=vectors(3), y=vectors(3))
     with pytest.raises(TypeError, match='an inequality needs equality'):
         check('triangle', latex, search, **letters)
+    with pytest.raises(TypeError, match='an inequality needs equality'):  # what is only supposed does not count
+        check('supposed', r'a = b \implies a \le b + 1', search, a=[1.0, 2.0], b=[1.0, 2.0])
     with pytest.raises(AssertionError, match='not equal in the case'):
         check('triangle', latex, search, equality=dict(x=np.array([1., 0, 0]), y=np.array([0., 1, 0])), **letters)
     report = check('triangle', latex, search, equality=dict(x=np.array([1., 2, 2]), y=np.array([2., 4, 4])), **letters)
