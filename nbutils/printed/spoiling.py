@@ -17,11 +17,11 @@ SWAPPED = {
     'cos': 'sin', 'log': 'exp', 'exp': 'log', 'ln': 'exp', 'det': 'tr', 'tr': 'det', 'sum': 'prod', 'prod': 'sum',
     'bigcup': 'bigcap', 'bigcap': 'bigcup', 'cup': 'cap', 'cap': 'cup',
 }
-TURNS = ('relation turned', 'condition turned', 'implication turned')
+TURNS = ('inequality reversed', 'condition reversed', 'implication widened')
 OPERATORS = ('tr', 'argmin', 'argmax')  # written with \operatorname
 TELLING = (  # kinds of slips that a reader follows at a glance, the most telling first
     'sign flipped', 'indices swapped', 'transpose dropped', 'root dropped', 'range shifted', 'number changed',
-    'function swapped', 'relation turned', 'condition turned', 'fraction turned', 'minus put',
+    'function swapped', 'inequality reversed', 'condition reversed', 'fraction inverted', 'minus added',
 )
 
 
@@ -57,7 +57,7 @@ def _letter_swaps(parts, latex, alike):
 
 def _letter_slips(node, swaps):
     if node.op == 'name' and node.args[0] in swaps and node.end > node.start:
-        yield 'another letter', node.start, node.end, f'{{{swaps[node.args[0]]}}}'
+        yield 'letter replaced', node.start, node.end, f'{{{swaps[node.args[0]]}}}'
 
 
 def _slips(node, latex):
@@ -70,7 +70,7 @@ def _slips(node, latex):
 def _turned(node):
     for sign in node.args[1::2] if node.op == 'relation' else ():
         if sign.text in TURNED:
-            yield 'condition turned', sign.start, sign.end, TURNED[sign.text] + ' '
+            yield 'condition reversed', sign.start, sign.end, TURNED[sign.text] + ' '
 
 
 def _text(node, latex):
@@ -80,14 +80,14 @@ def _text(node, latex):
 def _relation(node, latex):
     for left, sign, right in zip(node.args[0::2], node.args[1::2], node.args[2::2], strict=False):
         if sign.text in TURNED:
-            yield 'relation turned', sign.start, sign.end, TURNED[sign.text] + ' '
+            yield 'inequality reversed', sign.start, sign.end, TURNED[sign.text] + ' '
         if sign.text == '=' and right.op not in ('add', 'cases', 'matrix') and left.end > left.start:
-            yield 'minus put', right.start, right.start, '-'
+            yield 'minus added', right.start, right.start, '-'
 
 
 def _implies(node, latex):
     arrow = node.args[2]
-    yield 'implication turned', arrow.start, arrow.end, r'\iff '
+    yield 'implication widened', arrow.start, arrow.end, r'\iff '
 
 
 def _add(node, latex):
@@ -133,7 +133,7 @@ def _scripted(node, latex):
 def _fraction(node, latex):
     top, bottom = node.args
     yield 'denominator dropped', node.start, node.end, f'{{{_text(top, latex)}}}'
-    yield 'fraction turned', node.start, node.end, rf'\frac{{{_text(bottom, latex)}}}{{{_text(top, latex)}}}'
+    yield 'fraction inverted', node.start, node.end, rf'\frac{{{_text(bottom, latex)}}}{{{_text(top, latex)}}}'
     if re.fullmatch(r'\d+|\\?[a-z]+', _text(top, latex).strip()) and _text(top, latex).strip() != '1':
         yield 'numerator dropped', top.start, top.end, '1'
 

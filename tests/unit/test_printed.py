@@ -542,8 +542,8 @@ def test_a_named_slip_is_what_a_line_shows(capsys):
 
 
 def test_the_most_telling_slip_is_shown():
-    slips = [('another letter', 'a'), ('minus put', 'b'), ('sign flipped', 'c'), ('sign flipped', 'd')]
-    assert telling(slips) == ('sign flipped', 'c') and telling(slips[:2]) == ('minus put', 'b') and telling(slips[:1]) == slips[0]
+    slips = [('letter replaced', 'a'), ('minus added', 'b'), ('sign flipped', 'c'), ('sign flipped', 'd')]
+    assert telling(slips) == ('sign flipped', 'c') and telling(slips[:2]) == ('minus added', 'b') and telling(slips[:1]) == slips[0]
 
 
 def test_erratum_runs_what_the_notes_print(capsys):

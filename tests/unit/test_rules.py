@@ -329,5 +329,5 @@ def test_a_section_that_is_read_from_its_beginning_may_lean_on_earlier_parts(pai
 
 def test_a_display_that_ran_left_its_line(pair):
     def ran(notebook):
-        code(notebook, 'holds').outputs[0].text = '✓ dl.x.y: as printed, 3 cases; 2 of 2 spoilt variants rejected; would notice: minus put: x = -1\n'
+        code(notebook, 'holds').outputs[0].text = '✓ dl.x.y: as printed, 3 cases; 2 of 2 spoilt variants rejected; would notice: minus added: x = -1\n'
     assert not list(rules.checks_printed(pair(edit=ran)))
