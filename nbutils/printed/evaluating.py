@@ -272,12 +272,18 @@ def _root(node, scope):
 
 @rule('binom')
 def _binomial(node, scope):
-    return float(math.comb(*(whole(evaluate(part, scope)) for part in node.args)))
+    return float(math.comb(*(_count(part, scope) for part in node.args)))
 
 
 @rule('factorial')
 def _factorial(node, scope):
-    return float(math.factorial(whole(evaluate(node.args[0], scope))))
+    return float(math.factorial(_count(node.args[0], scope)))
+
+
+def _count(node, scope):
+    if (value := whole(evaluate(node, scope))) < 0:
+        raise FormulaError(f'{value} things cannot be counted')
+    return value
 
 
 # subscripts and superscripts
@@ -486,8 +492,15 @@ def _applied(name, sub, sup, primes, args, scope):
         if primes:
             rest = [lower(v) for v in values[1:]]
             return _entry_by_entry(
-                lambda v: _nth_derivative(lambda t: lift(function(*parameters, lower(t), *rest)), v, primes), values[0])
-        return lift(function(*parameters, *map(lower, values)))
+                lambda v: _nth_derivative(lambda t: _value(function, *parameters, lower(t), *rest), v, primes), values[0])
+        return _value(function, *parameters, *map(lower, values))
+
+
+def _value(function, *values):
+    try:
+        return lift(function(*values))
+    except TypeError as error:
+        raise FormulaError(f'a function that does not take these arguments: {error}') from error
 
 
 def _function(name, sub, sup, scope):

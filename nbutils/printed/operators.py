@@ -328,7 +328,7 @@ def _gradient_of_call(sign, order, body, scope):
 
 def _partial(variable, value, scope):
     """The derivative of value(scope) with respect to a letter or an entry of it."""
-    base, sub = (variable, None) if variable.op == 'name' else variable.args[:2]
+    base, sub = variable.args[:2] if variable.op == 'scripted' else (variable, None)
     if base.op != 'name':
         raise FormulaError('a derivative with respect to what is no letter')
     name, bold = base.args

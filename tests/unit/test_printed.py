@@ -10,7 +10,7 @@ from scipy.linalg import expm
 
 from nbutils.cases import integers, matrices, scalars, vectors
 from nbutils.checks import _counterexample, erratum, holds
-from nbutils.printed import Box, FormulaError, Random, ShapeError, of, run
+from nbutils.printed import Box, FormulaError, Random, ShapeError, of, run, running
 from nbutils.printed.checking import check
 from nbutils.printed.comparing import compared
 from nbutils.printed.displays import display, displays
@@ -550,3 +550,12 @@ def test_erratum_runs_what_the_notes_print(capsys):
     erratum('dl.norms.lp', x=vectors(3), p=[1, 2, 3, 7])
     said = capsys.readouterr().out
     assert '✗ dl.norms.lp as printed in the notes fails at x = [' in said and '✓ dl.norms.lp as corrected holds as printed' in said
+
+
+def test_no_print_is_rejected_for_a_fault_of_ours(monkeypatch):
+    """An error in the middle of this package is no verdict on a spoilt print, as one of numpy's is."""
+    doubled = {'x': scalars(), 'y': of(lambda x: x + x)}
+    assert run('y = x + x', search, **doubled).rejected
+    monkeypatch.setattr(running, '_agree', None)
+    with pytest.raises(TypeError, match='not callable'):
+        run('y = x + x', search, **doubled)
