@@ -1,16 +1,20 @@
-"""What the code of a section hangs on: its statements, what each reads, binds and changes, and which of them are checks.
+"""A section of the book, read once for all who ask: its cells, parts and exercises, and what its code hangs on.
 
-`Section` is made of a notebook, as `notebooks.read` gives it; it names a statement by its number, counted over all code
-cells. `nbutils.maintain.seals` digests what a check hangs on, `graders` and `weights` execute what an exercise or a training
-hangs on, and tests ask which functions no check hangs on.
+What the code hangs on is said by its statements, what each reads, binds and changes, and which of them are checks; a
+statement is named by its number, counted over all code cells. `nbutils.maintain.rules` and `budget` judge a section, `seals`
+digests what a check hangs on, `graders` and `weights` execute what an exercise or a training hangs on, and tests ask which
+functions no check hangs on.
 """
 import ast
 import gc
 import re
 from functools import cache, cached_property
+from pathlib import Path
 from typing import NamedTuple
 
-from nbutils.maintain import lint, notebooks
+import nbformat
+
+from nbutils.maintain import exercises, lint, notebooks
 from nbutils.printed import displays
 
 PROVED = ('theorem', 'lemma', 'proposition', 'corollary')
@@ -32,23 +36,131 @@ class Statement(NamedTuple):
     part: int
 
 
-class Section:
-    """The prose of a section, and the statements of its code with what they hang on."""
+class Code:
+    """A code cell, its `number`, counted from 1 as JupyterLab counts all cells, its syntax tree, and all nodes of that."""
 
-    def __init__(self, notebook):
-        self.cells, self.parts = notebook.cells, notebooks.parts(notebook.cells)
-        self.prose = '\n\n'.join(cell.source for cell in self.cells if cell.cell_type == 'markdown')
-        self.code, self.place = [], []  # the statements, and of each the number of its cell
-        for number, cell in enumerate(self.cells):
-            if cell.cell_type == 'code':
-                nodes = ast.parse(cell.source).body
-                self.code += nodes
-                self.place += [number] * len(nodes)
-        self.cell_of = [self.cells[number] for number in self.place]
-        self.part_of = [self.parts[number] for number in self.place]
-        self.names = [Names(node, cell) for node, cell in zip(self.code, self.cell_of, strict=True)]
-        self.calls = {n: found for n, node in enumerate(self.code)
-                      if _CHECK.search(self.cell_of[n].source) and (found := [*lint.check_calls(ast.walk(node))])}
+    def __init__(self, number, cell):
+        self.number, self.cell, self.source = number, cell, cell.source
+        self.tags = {*cell.metadata.get('tags', [])}
+
+    @cached_property
+    def tree(self):
+        return ast.parse(self.source)
+
+    @cached_property
+    def nodes(self):
+        return list(ast.walk(self.tree))
+
+
+class Section:
+    """A section: its `.py`, read as a notebook, and the `.ipynb` recorded from it. Each is read when first asked for."""
+
+    def __init__(self, path):
+        self.path, self.name = Path(path), notebooks.name(Path(path))
+
+    @classmethod
+    def of(cls, notebook):
+        """A section of a notebook that is in no file of the book, an older one for example."""
+        section = cls('')
+        section.notebook = notebook
+        return section
+
+    # ---- its cells ----
+
+    @cached_property
+    def notebook(self):
+        return notebooks.read(self.path)
+
+    @property
+    def cells(self):
+        return self.notebook.cells
+
+    @cached_property
+    def stored(self):
+        """The recorded notebook; None where there is none."""
+        target = self.path.with_suffix('.ipynb')
+        return nbformat.read(target, as_version=4) if target.is_file() else None
+
+    @property
+    def stored_code(self):
+        """(number, cell) of the code cells of the recorded notebook, counted as in `Code`."""
+        return [(i, c) for i, c in enumerate(self.stored.cells, 1) if c.cell_type == 'code'] if self.stored else []
+
+    @cached_property
+    def parts(self):
+        """Of each cell the number of its part."""
+        return notebooks.parts(self.cells)
+
+    @cached_property
+    def titles(self):
+        """The titles of the parts, as the number of a part counts them."""
+        return ['opening', *re.findall(r'^## (.*)', self.prose, re.M)]
+
+    @cached_property
+    def prose(self):
+        """All text but the captions."""
+        return '\n\n'.join(cell.source for cell in self.cells if notebooks.is_prose(cell))
+
+    @cached_property
+    def code_cells(self):
+        """The code cells, each as a `Code`."""
+        return [Code(i, cell) for i, cell in enumerate(self.cells, 1) if cell.cell_type == 'code']
+
+    @property
+    def trees(self):
+        """(number, syntax tree, all its nodes) of each code cell."""
+        return [(code.number, code.tree, code.nodes) for code in self.code_cells]
+
+    @property
+    def checks(self):
+        """(function, claim id or statement) of every check, in order; None for a statement that is no literal."""
+        return [named(call) for code in self.code_cells for call in lint.check_calls(code.nodes)]
+
+    @cached_property
+    def exercises(self):
+        return exercises.written(self.cells, self.code_cells)
+
+    @property
+    def graded(self):
+        """The exercises with a solution and a grader."""
+        return [exercise for exercise in self.exercises if exercise.is_solved and exercise.calls]
+
+    @property
+    def outside(self):
+        """The code cells that belong to no exercise."""
+        inside = {id(code) for exercise in self.exercises for code in (*exercise.asked, *exercise.solved)}
+        return [code for code in self.code_cells if id(code) not in inside]
+
+    # ---- its statements, and what they hang on ----
+
+    @cached_property
+    def code(self):
+        """The statements."""
+        return [node for code in self.code_cells for node in code.tree.body]
+
+    @cached_property
+    def place(self):
+        """Of each statement the number of its cell, counted from 1."""
+        return [code.number for code in self.code_cells for _ in code.tree.body]
+
+    @cached_property
+    def cell_of(self):
+        return [self.cells[number - 1] for number in self.place]
+
+    @cached_property
+    def part_of(self):
+        return [self.parts[number - 1] for number in self.place]
+
+    @cached_property
+    def names(self):
+        """Of each statement what it does to `Names`."""
+        return [Names(node, cell) for node, cell in zip(self.code, self.cell_of, strict=True)]
+
+    @cached_property
+    def calls(self):
+        """{number of a statement: the calls of checks in it}."""
+        return {n: found for n, node in enumerate(self.code)
+                if _CHECK.search(self.cell_of[n].source) and (found := [*lint.check_calls(ast.walk(node))])}
 
     @cached_property
     def theorems(self):
@@ -128,11 +240,6 @@ class Section:
             if in_view(cell) and id(node) not in tried and not silent:
                 found.setdefault(self.part_of[n], []).append(n)
         return found
-
-    @cached_property
-    def titles(self):
-        """The titles of the parts, as the number of a part counts them."""
-        return ['opening', *re.findall(r'^## (.*)', self.prose, re.M)]
 
     def needed(self, numbers):
         """The syntax trees of these statements and of those that make what they read, in their order."""
@@ -266,6 +373,12 @@ def _compares(tree):
     return isinstance(tree, ast.Compare) or lint.called(tree) in COMPARING or any(map(_compares, ast.iter_child_nodes(tree)))
 
 
+def named(call):
+    """(function, claim id or statement) of a check; None for a statement that is no literal."""
+    first = call.args[0] if call.args else None
+    return call.func.id, first.value if isinstance(first, ast.Constant) else None
+
+
 def key_of(call):
     """The name of a check in the list: the id of a claim, or the words of a sentence with hyphens between."""
     return f'verify-{_slug(sentence(call))}' if call.func.id == 'verify' else sentence(call)
@@ -317,10 +430,13 @@ def squeezed(text):
 
 
 def read_all():
-    """{name: `Section`} of the book as it is."""
+    """{name: `Section`} of the book as it is, read as far as seals need it."""
     gc.disable()  # of the million nodes of the syntax trees none is garbage, and to find that out takes as long as all else
     try:
-        return {notebooks.name(path): Section(notebooks.read(path)) for path in notebooks.sources()}
+        book = {notebooks.name(path): Section(path) for path in notebooks.sources()}
+        for section in book.values():
+            section.names, section.calls  # noqa: B018
+        return book
     finally:
         gc.freeze()
         gc.enable()
