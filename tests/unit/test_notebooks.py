@@ -53,6 +53,11 @@ def test_captions_are_no_prose_of_the_section(section):
     assert budget.measure(sections.Section(section)).words == 4
 
 
+def test_a_part_begins_at_its_heading_or_at_the_anchor_above():
+    cells = notebooks.parsed('# %% [markdown]\n# # Title\n\n# %%\n1\n\n# %% [markdown]\n# ## One\n\n# %%\n1\n\n# %% [markdown]\n# (two)=\n# ## Two\n').cells
+    assert notebooks.parts(cells) == [0, 0, 1, 1, 2]
+
+
 def test_what_is_kept_is_what_jupytext_reads(section, tmp_path, monkeypatch):
     """A file is read once as long as its text stays; a changed text is read anew, and the old one is forgotten."""
     monkeypatch.setattr(notebooks, 'PARSED', tmp_path / 'parsed')
