@@ -59,13 +59,13 @@ def measure(section) -> Budget:
 def taught(section) -> list:
     """The code cells in view that teach: not those of figures, checks and exercises."""
     return [code for code in section.outside
-            if not sections.OUT_OF_VIEW & code.tags and not code.cell.metadata.get('jupyter')]
+            if not sections.OUT_OF_VIEW & code.tags and not code.metadata.get('jupyter')]
 
 
 def folded(section) -> list:
     """The code cells that a page folds and that are neither a figure, nor checks, nor of an exercise."""
     return [code for code in section.outside if 'hide-input' in code.tags and 'checks' not in code.tags
-            and 'image' not in code.cell.metadata.get('mystnb', {})]
+            and 'image' not in code.metadata.get('mystnb', {})]
 
 
 def _without_imports(code):

@@ -7,6 +7,8 @@ import hashlib
 import re
 from typing import NamedTuple
 
+from nbutils.maintain import lint
+
 OPTIONS = {'same', 'without', 'lines', 'tries', 'atol', 'rtol'}  # the keywords of grade that name no argument
 
 
@@ -23,7 +25,7 @@ class Exercise(NamedTuple):
     @property
     def calls(self):
         """The calls of grade before the solution, as syntax trees."""
-        return [node for code in self.asked for node in code.nodes if is_grade(node)]
+        return [call for code in self.asked for call in lint.calls(code.nodes, {'grade'})]
 
     @property
     def drawn(self):
@@ -36,10 +38,6 @@ class Exercise(NamedTuple):
         """Changes with the code of its cells, not with comments."""
         codes = [ast.unparse(code.tree) for code in (*self.asked, *self.solved)]
         return hashlib.sha256('\n'.join(codes).encode()).hexdigest()[:12]
-
-
-def is_grade(node):
-    return isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'grade'
 
 
 def written(cells, code_cells):

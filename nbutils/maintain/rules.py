@@ -11,7 +11,7 @@ from nbval.plugin import find_comment_markers
 
 from nbutils import ledger
 from nbutils.maintain import compare, lint, notebooks, svg
-from nbutils.maintain.sections import OUT_OF_VIEW, named
+from nbutils.maintain.sections import OUT_OF_VIEW, sentence
 
 TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output', 'hide-cell'}
 VIEW, FOLDED = (25, 79), (60, 125)  # lines and columns of a cell in view, and of one whose code is folded
@@ -119,6 +119,8 @@ def shaped(section):
     headings = re.findall(r'^# .+', section.prose, re.M)
     if len(headings) != 1 or not section.cells[0].source.startswith('# '):
         yield f'{section.name} must begin with its title and have no second one'
+    if len(section.titles) - 1 != notebooks.parts(section.cells)[-1]:
+        yield f'{section.name}: a heading ## stands within a cell: begin the cell with it, or with its anchor'
     opening = section.cells[0].source
     for words in ('**You need**', '**You build**', '**Runs in**'):
         if words not in opening:
@@ -156,11 +158,13 @@ def claims_checked(section):
 
 def checks_printed(section):
     """A check whose line is not among the stored outputs was never run; the claims page would show nothing."""
-    for i, cell in section.stored_code:
+    for (i, cell), code in zip(section.stored_code, section.code_cells, strict=False):  # `recorded` compares them
         printed = '\n'.join(o.text for o in cell.outputs if o.output_type == 'stream')
-        for function, claim_id in map(named, lint.check_calls(ast.walk(ast.parse(cell.source)))):
-            if claim_id and not any(f'✓ {claim_id}{mark} ' in printed for mark in LINES[function]):
-                yield f'{section.name}, cell {i}: {function} of {claim_id} left no line in the output: make record'
+        for call in lint.check_calls(code.nodes):
+            function, said = call.func.id, sentence(call)
+            literal = isinstance(call.args[0], ast.Constant)
+            if literal and not any(f'✓ {said}{mark} ' in printed for mark in LINES[function]):
+                yield f'{section.name}, cell {i}: {function} of {said} left no line in the output: make record'
 
 
 def coarse(section):
@@ -180,7 +184,7 @@ def exercises(section):
     to_grade = [exercise for exercise in section.exercises if not re.search('Pencil:|Experiment:', exercise.title)]
     for exercise in section.exercises:
         for code in exercise.asked:
-            hidden = code.cell.metadata.get('jupyter', {}).get('source_hidden') or not exercise.drawn
+            hidden = code.metadata.get('jupyter', {}).get('source_hidden') or not exercise.drawn
             if re.search(r'\bgrade\(', code.source) and not (hidden and 'hide-input' in code.tags):
                 yield (f'{section.name}: the grader of {exercise.label} is in view, and the truth with it: '
                        '# %% tags=["hide-input"] jupyter={"source_hidden": true}')
@@ -203,9 +207,9 @@ WRONG_ANSWERS = 3  # by category: a boundary or a special case, what was ignored
 
 def drawn_exercises(section):
     """A grader that draws its cases belongs to a stub that says what comes in, and rejects three mistakes."""
-    solved = {id(code) for exercise in section.graded for code in exercise.solved}
+    solved = {code for exercise in section.graded for code in exercise.solved}
     seen = set().union(*(lint.bound(code.tree) for code in section.code_cells
-                         if id(code) not in solved and not OUT_OF_VIEW & code.tags))
+                         if code not in solved and not OUT_OF_VIEW & code.tags))
     for exercise in section.graded:
         if not exercise.drawn:
             continue
@@ -273,20 +277,14 @@ def launch_cell():
 def launches(section):
     """A notebook opened on a hosted service must find nbutils, from this repository."""
     first = section.code_cells[0]
-    if first.source != launch_cell() or first.cell.metadata.get('tags') != ['remove-cell']:
+    if first.source != launch_cell() or first.metadata.get('tags') != ['remove-cell']:
         yield f'{section.name}: the first code cell must be the launch cell: make launch'
 
 
 def parts(section):
     """The code cells of each `##` part behind those of the opening, as {title: [cells]}."""
-    opening, found = [], {}
-    here = opening
-    for cell in section.cells:
-        if cell.cell_type == 'code':
-            here.append(cell)
-        elif heading := re.match('## (.+)', cell.source):
-            here = found[heading[1]] = [*opening]
-    return found
+    return {title: [code for code in section.code_cells if code.part in (0, number)]
+            for number, title in enumerate(section.titles) if number}
 
 
 def from_its_beginning(section):

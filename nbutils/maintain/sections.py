@@ -37,10 +37,11 @@ class Statement(NamedTuple):
 
 
 class Code:
-    """A code cell, its `number`, counted from 1 as JupyterLab counts all cells, its syntax tree, and all nodes of that."""
+    """A code cell, its `number`, counted from 1 as JupyterLab counts all cells, its part, its syntax tree, and the nodes of
+    that."""
 
-    def __init__(self, number, cell):
-        self.number, self.cell, self.source = number, cell, cell.source
+    def __init__(self, number, part, cell):
+        self.number, self.part, self.source, self.metadata = number, part, cell.source, cell.metadata
         self.tags = {*cell.metadata.get('tags', [])}
 
     @cached_property
@@ -50,6 +51,22 @@ class Code:
     @cached_property
     def nodes(self):
         return list(ast.walk(self.tree))
+
+    @property
+    def is_launch(self):
+        return 'remove-cell' in self.tags
+
+    @property
+    def of_exercise(self):
+        """Whether it tries an exercise, or belongs to its solution."""
+        return 'grade(' in self.source or 'checks' not in self.tags and bool(
+            self.metadata.get('jupyter', {}).get('source_hidden'))
+
+    @property
+    def in_view(self):
+        """Whether a reader of the page sees it as code that teaches."""
+        return not (OUT_OF_VIEW & self.tags or 'mystnb' in self.metadata or self.of_exercise
+                    or 'raise NotImplementedError' in self.source)
 
 
 class Section:
@@ -87,11 +104,6 @@ class Section:
         return [(i, c) for i, c in enumerate(self.stored.cells, 1) if c.cell_type == 'code'] if self.stored else []
 
     @cached_property
-    def parts(self):
-        """Of each cell the number of its part."""
-        return notebooks.parts(self.cells)
-
-    @cached_property
     def titles(self):
         """The titles of the parts, as the number of a part counts them."""
         return ['opening', *re.findall(r'^## (.*)', self.prose, re.M)]
@@ -104,7 +116,8 @@ class Section:
     @cached_property
     def code_cells(self):
         """The code cells, each as a `Code`."""
-        return [Code(i, cell) for i, cell in enumerate(self.cells, 1) if cell.cell_type == 'code']
+        parts = notebooks.parts(self.cells)
+        return [Code(i, parts[i - 1], cell) for i, cell in enumerate(self.cells, 1) if cell.cell_type == 'code']
 
     @property
     def trees(self):
@@ -113,8 +126,8 @@ class Section:
 
     @property
     def checks(self):
-        """(function, claim id or statement) of every check, in order; None for a statement that is no literal."""
-        return [named(call) for code in self.code_cells for call in lint.check_calls(code.nodes)]
+        """(function, claim id or statement) of every check, in order."""
+        return [(call.func.id, sentence(call)) for code in self.code_cells for call in lint.check_calls(code.nodes)]
 
     @cached_property
     def exercises(self):
@@ -128,8 +141,8 @@ class Section:
     @property
     def outside(self):
         """The code cells that belong to no exercise."""
-        inside = {id(code) for exercise in self.exercises for code in (*exercise.asked, *exercise.solved)}
-        return [code for code in self.code_cells if id(code) not in inside]
+        inside = {code for exercise in self.exercises for code in (*exercise.asked, *exercise.solved)}
+        return [code for code in self.code_cells if code not in inside]
 
     # ---- its statements, and what they hang on ----
 
@@ -139,17 +152,9 @@ class Section:
         return [node for code in self.code_cells for node in code.tree.body]
 
     @cached_property
-    def place(self):
-        """Of each statement the number of its cell, counted from 1."""
-        return [code.number for code in self.code_cells for _ in code.tree.body]
-
-    @cached_property
     def cell_of(self):
-        return [self.cells[number - 1] for number in self.place]
-
-    @cached_property
-    def part_of(self):
-        return [self.parts[number - 1] for number in self.place]
+        """Of each statement its cell."""
+        return [code for code in self.code_cells for _ in code.tree.body]
 
     @cached_property
     def names(self):
@@ -166,7 +171,7 @@ class Section:
     def theorems(self):
         """{label: `Statement`} of the theorems and definitions. Raises ValueError for one without a label."""
         found = {}
-        for cell, part in zip(self.cells, self.parts, strict=True):
+        for cell, part in zip(self.cells, notebooks.parts(self.cells), strict=True):
             for _, kind, title, body in _BLOCK.findall(cell.source) if cell.cell_type == 'markdown' else ():
                 options = _OPTIONS.match(body)
                 label = re.search(r'^:label:\s*(\S+)', options[0], re.M) if options else None
@@ -201,11 +206,11 @@ class Section:
     def judging(self):
         """The numbers of the statements that say whether something is so, those of exercises left out."""
         return [n for n, (node, cell) in enumerate(zip(self.code, self.cell_of, strict=True))
-                if not (of_exercise(cell) or is_launch(cell)) and (n in self.calls or judges(node))]
+                if not (cell.of_exercise or cell.is_launch) and (n in self.calls or judges(node))]
 
     def checks_of(self, label):
         """The numbers of the statements that check a theorem: those of its part in cells that name it; if none do, all."""
-        mine = [n for n in self.judging if self.part_of[n] == self.theorems[label].part]
+        mine = [n for n in self.judging if self.cell_of[n].part == self.theorems[label].part]
         naming = [n for n in mine if re.search(rf'(?<![\w.-]){re.escape(label)}(?![\w.-])', self.cell_of[n].source)]
         return naming or mine
 
@@ -216,7 +221,7 @@ class Section:
         found = {}
         for number in self.judging:
             if number not in taken:
-                found.setdefault(f'verdicts-{_slug(self.titles[self.part_of[number]])}', []).append(number)
+                found.setdefault(f'verdicts-{_slug(self.titles[self.cell_of[number].part])}', []).append(number)
         return found
 
     @cached_property
@@ -227,7 +232,7 @@ class Section:
     @property
     def uncalled(self):
         """The names of the functions and classes in view that no check, verdict or exercise hangs on."""
-        trying = [n for n, cell in enumerate(self.cell_of) if n in self.calls or n in self.judging or of_exercise(cell)]
+        trying = [n for n, cell in enumerate(self.cell_of) if n in self.calls or n in self.judging or cell.of_exercise]
         return [self.code[n].name for numbers in self._only_shown(trying).values() for n in numbers
                 if isinstance(self.code[n], (ast.FunctionDef, ast.ClassDef))]
 
@@ -237,8 +242,8 @@ class Section:
         for n, (node, cell) in enumerate(zip(self.code, self.cell_of, strict=True)):
             silent = isinstance(node, (ast.Import, ast.ImportFrom)) or isinstance(node, ast.Expr) and not (
                 self.names[n].reads - {'print'} or self.names[n].changes)
-            if in_view(cell) and id(node) not in tried and not silent:
-                found.setdefault(self.part_of[n], []).append(n)
+            if cell.in_view and id(node) not in tried and not silent:
+                found.setdefault(cell.part, []).append(n)
         return found
 
     def needed(self, numbers):
@@ -273,22 +278,6 @@ class Section:
         return changed
 
 
-def is_launch(cell):
-    return 'remove-cell' in cell.metadata.get('tags', [])
-
-
-def of_exercise(cell):
-    """Whether a code cell belongs to an exercise, or to its solution."""
-    tags = cell.metadata.get('tags', [])
-    return 'grade(' in cell.source or 'checks' not in tags and bool(cell.metadata.get('jupyter', {}).get('source_hidden'))
-
-
-def in_view(cell):
-    """Whether a reader of the page sees a code cell as code that teaches."""
-    folded = OUT_OF_VIEW & {*cell.metadata.get('tags', [])} or 'mystnb' in cell.metadata
-    return not (folded or of_exercise(cell) or 'raise NotImplementedError' in cell.source)
-
-
 class Names:
     """What a statement of a notebook does to names.
 
@@ -301,7 +290,7 @@ class Names:
         self.imports = isinstance(node, (ast.Import, ast.ImportFrom))
         self.always = not isinstance(node, (ast.If, ast.For, ast.While, ast.Try))
         self._drawing = 'mystnb' in cell.metadata
-        if not is_launch(cell):
+        if not cell.is_launch:
             self._visit(node, frozenset(), self.reads)
 
     def _visit(self, node, local, reads):
@@ -371,12 +360,6 @@ def judges(tree):
 
 def _compares(tree):
     return isinstance(tree, ast.Compare) or lint.called(tree) in COMPARING or any(map(_compares, ast.iter_child_nodes(tree)))
-
-
-def named(call):
-    """(function, claim id or statement) of a check; None for a statement that is no literal."""
-    first = call.args[0] if call.args else None
-    return call.func.id, first.value if isinstance(first, ast.Constant) else None
 
 
 def key_of(call):
