@@ -82,6 +82,9 @@ def test_exercises_are_found(page):
     assert not listed.drawn and listed.digest != exercise.digest
     commented, = sections.Section(page(text=PAGE.replace('near = abs(x) <= half', 'near = abs(x) <= half  # so'))).graded
     assert commented.digest == exercise.digest
+    assert not sections.Section(page(text=PAGE.replace('{solution-end}', '{note}'))).graded, 'its solution does not end'
+    followed = sections.Section(page(text=f'{PAGE}\n# %%\nafter = 1\n'))
+    assert len(followed.graded[0].solved) == 1 and followed.outside[-1].source == 'after = 1'
 
 
 def edits(code, kind):
