@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from nbutils.maintain import exercises, lint, notebooks, sections
+from nbutils.maintain import lint, notebooks, sections
 
 BANNED = re.compile(
     r'\b(?:the notes|the scan|garbled|as printed|the controls?|the check|(?:is|are) restored|holds in [\d,]+ cases)\b', re.I)
@@ -41,13 +41,12 @@ class Budget(NamedTuple):
 LIMITS = Budget(words=2200, lines=180, code=220, median=8, longest=20, checking=0.10, parts=4, sentences=0, banned=0)
 
 
-def measure(notebook) -> Budget:
-    """The budget of a notebook, as `notebooks.read` gives it."""
-    code = [cell.source for cell in taught(notebook)]
-    lengths = [len(_lines(source)) for source in code] or [0]
-    aside = sum(len(_lines(_without_imports(cell.source))) for cell in folded(notebook))
-    text = '\n\n'.join(cell.source for cell in notebook.cells if notebooks.is_prose(cell))
-    captions = [words for cell in notebook.cells for _, words in notebooks.about(cell)]
+def measure(section) -> Budget:
+    """The budget of a `sections.Section`."""
+    code, text = taught(section), section.prose
+    lengths = [len(_lines(cell.source)) for cell in code] or [0]
+    aside = sum(len(_lines(_without_imports(cell))) for cell in folded(section))
+    captions = [words for cell in section.cells for _, words in notebooks.about(cell)]
     return Budget(
         words=len(_prose(_FOLDED.sub('', text)).split()), lines=sum(lengths), code=sum(lengths) + aside,
         median=statistics.median(lengths), longest=max(lengths),
@@ -57,25 +56,25 @@ def measure(notebook) -> Budget:
         banned=len(BANNED.findall('\n'.join([text, *captions]))))
 
 
-def taught(notebook) -> list:
+def taught(section) -> list:
     """The code cells in view that teach: not those of figures, checks and exercises."""
-    return [cell for cell in exercises.outside(notebook.cells)
-            if not sections.OUT_OF_VIEW & {*cell.metadata.get('tags', [])} and not cell.metadata.get('jupyter')]
+    return [code for code in section.outside
+            if not sections.OUT_OF_VIEW & code.tags and not code.metadata.get('jupyter')]
 
 
-def folded(notebook) -> list:
+def folded(section) -> list:
     """The code cells that a page folds and that are neither a figure, nor checks, nor of an exercise."""
-    return [cell for cell in exercises.outside(notebook.cells) if 'hide-input' in cell.metadata.get('tags', [])
-            and 'checks' not in cell.metadata['tags'] and 'image' not in cell.metadata.get('mystnb', {})]
+    return [code for code in section.outside if 'hide-input' in code.tags and 'checks' not in code.tags
+            and 'image' not in code.metadata.get('mystnb', {})]
 
 
-def _without_imports(source):
+def _without_imports(code):
     """A cell as it is, or, if it imports, its definitions and assignments alone: no settings, which go with imports."""
-    nodes = ast.parse(source).body
+    nodes = code.tree.body
     if not any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in nodes):
-        return source
+        return code.source
     kept = [node for node in nodes if not isinstance(node, (ast.Import, ast.ImportFrom, ast.Expr))]
-    return '\n'.join(ast.get_source_segment(source, node) for node in kept)
+    return '\n'.join(ast.get_source_segment(code.source, node) for node in kept)
 
 
 def over(budget: Budget) -> list[str]:
@@ -90,8 +89,7 @@ def _lines(source):
 
 def _checking(code):
     """How many lines serve checks alone: their calls, and the functions that nothing else uses."""
-    trees = [ast.parse(source) for source in code]
-    statements = [(node, lint.read(node) - {getattr(node, 'name', None)}) for tree in trees for node in tree.body]
+    statements = [(node, lint.read(node) - {getattr(node, 'name', None)}) for cell in code for node in cell.tree.body]
     checks = {id(node) for node, _ in statements if isinstance(node, ast.Expr) and [*lint.check_calls([node.value])]}
     while True:
         taught_names = set().union(*(used for node, used in statements if id(node) not in checks), set())
@@ -122,7 +120,7 @@ def main(arguments):
     print(f'{"":44}' + ''.join(f'{name:>10}' for name in Budget._fields))
     print(f'{"at most":44}' + ''.join(f'{limit:>9} ' for limit in LIMITS))
     for path in paths:
-        budget = measure(notebooks.read(path))
+        budget = measure(sections.Section(path))
         marks = ['*' if name in over(budget) else ' ' for name in Budget._fields]
         print(f'{notebooks.name(path):44}' + ''.join(f'{value:>9}{mark}' for value, mark in zip(budget, marks, strict=True)))
     print('\ncode: the lines in view, and those folded that are no figure, no imports, no check and no exercise')

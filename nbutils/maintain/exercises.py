@@ -7,12 +7,14 @@ import hashlib
 import re
 from typing import NamedTuple
 
+from nbutils.maintain import lint
+
 OPTIONS = {'same', 'without', 'lines', 'tries', 'atol', 'rtol'}  # the keywords of grade that name no argument
 
 
 class Exercise(NamedTuple):
-    """An exercise: its name and title, its code cells, each as (number from 0, cell), before and in the solution, and
-    whether there is a solution.
+    """An exercise: its name and title, its code cells, each a `sections.Code`, before and in the solution, and whether there
+    is a solution.
     """
     label: str
     title: str
@@ -23,7 +25,7 @@ class Exercise(NamedTuple):
     @property
     def calls(self):
         """The calls of grade before the solution, as syntax trees."""
-        return [node for _, cell in self.asked for node in ast.walk(ast.parse(cell.source)) if is_grade(node)]
+        return [call for code in self.asked for call in lint.calls(code.nodes, {'grade'})]
 
     @property
     def drawn(self):
@@ -34,21 +36,18 @@ class Exercise(NamedTuple):
     @property
     def digest(self):
         """Changes with the code of its cells, not with comments."""
-        codes = [ast.unparse(ast.parse(cell.source)) for _, cell in (*self.asked, *self.solved)]
+        codes = [ast.unparse(code.tree) for code in (*self.asked, *self.solved)]
         return hashlib.sha256('\n'.join(codes).encode()).hexdigest()[:12]
 
 
-def is_grade(node):
-    return isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'grade'
-
-
-def written(cells):
-    """All exercises among the cells of a notebook."""
-    found, into = [], None  # the list that takes the next code cells
-    for i, cell in enumerate(cells):
+def written(cells, code_cells):
+    """All exercises among the cells of a notebook, of which the code cells are given once more, each as `sections.Code`."""
+    found, into, code_cells = [], None, iter(code_cells)  # into: the list that takes the next code cells
+    for cell in cells:
         if cell.cell_type == 'code':
+            code = next(code_cells)
             if into is not None:
-                into.append((i, cell))
+                into.append(code)
             continue
         for line in cell.source.splitlines():
             if begins := re.match(r'`{3,}\{exercise\} *(.*)', line):
@@ -60,14 +59,3 @@ def written(cells):
             elif found and line.startswith('```{solution-end}') and into is found[-1].solved:
                 found[-1], into = found[-1]._replace(is_solved=True), None
     return found
-
-
-def graded(cells):
-    """The exercises with a solution and a grader."""
-    return [exercise for exercise in written(cells) if exercise.is_solved and exercise.calls]
-
-
-def outside(cells):
-    """The code cells that belong to no exercise."""
-    inside = {i for exercise in written(cells) for i, _ in (*exercise.asked, *exercise.solved)}
-    return [cell for i, cell in enumerate(cells) if cell.cell_type == 'code' and i not in inside]

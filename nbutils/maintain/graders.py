@@ -20,7 +20,7 @@ from typing import NamedTuple
 import libcst as cst
 import yaml
 
-from nbutils.maintain import environment, exercises, faults, lint, mutations, notebooks, sections
+from nbutils.maintain import environment, faults, lint, mutations, notebooks, sections
 
 GOAL = 0.995
 RECORDS = notebooks.ROOT / 'tests' / 'graders'
@@ -126,8 +126,8 @@ def solution(exercise):
 
     The answer of each is bound to a name, so that it is mutated as well.
     """
-    lines = [line for _, cell in exercise.solved for line in ast.parse(cell.source).body]
-    official = [n for n, line in enumerate(lines) if isinstance(line, ast.Assert) and exercises.is_grade(line.test)]
+    lines = [line for code in exercise.solved for line in code.tree.body]
+    official = [n for n, line in enumerate(lines) if isinstance(line, ast.Assert) and lint.called(line.test) == 'grade']
     kept, tests = [], []
     for n, line in enumerate(lines[:official[-1] + 1] if official else []):
         if n in official:
@@ -169,9 +169,8 @@ def mutants(code, spared):
 
 def needed(section, exercise):
     """The numbers of those statements of a notebook before the solution that an exercise hangs on."""
-    asked, solved = ({i for i, _ in cells} for cells in (exercise.asked, exercise.solved))
-    own = [n for n, cell in enumerate(section.place) if cell in asked | solved]
-    end = min(n for n in own if section.place[n] in solved)
+    own = [n for n, code in enumerate(section.cell_of) if code in (*exercise.asked, *exercise.solved)]
+    end = min(n for n in own if section.cell_of[n] in exercise.solved)
     names = set().union(*(section.names[n].reads | section.names[n].reads_later for n in own))
     found = {n for n in own if n < end}
     while True:
@@ -233,9 +232,9 @@ def section(path, labels):
     """{label: Verdict} of exercises of a section. To be called in a process of its own."""
     os.chdir(path.parent)
     sys.stdout = sys.stderr = open(os.devnull, 'w')
-    whole = sections.Section(notebooks.read(path))
+    whole = sections.Section(path)
     names, done, found = {'__name__': '__main__'}, set(), {}
-    for exercise in exercises.graded(whole.cells):
+    for exercise in whole.graded:
         if exercise.label not in labels:
             continue
         try:
@@ -264,7 +263,7 @@ def recorded(path):
 
 def of_section(path):
     """{label: exercise} of the exercises of a section whose graders draw their cases."""
-    return {exercise.label: exercise for exercise in exercises.graded(notebooks.read(path).cells) if exercise.drawn}
+    return {exercise.label: exercise for exercise in sections.Section(path).graded if exercise.drawn}
 
 
 def changed(path):

@@ -1,6 +1,6 @@
 """Checks that cannot fail, seen in the code of a notebook without running it. `nbutils.maintain.rules` applies these rules.
 
-Each takes a `rules.Pair`, of which it reads `name` and `trees`: each code cell as (number, syntax tree, all nodes of it).
+Each takes a `sections.Section`, of which it reads `name` and `trees`.
 """
 import ast
 import itertools
@@ -27,66 +27,67 @@ def check_calls(nodes):
 
 # ---- rules ----
 
-def computed(pair):
+def computed(section):
     """A literal True in an output looks like a result and is none: print the value that was computed."""
-    for i, _, nodes in pair.trees:
+    for i, _, nodes in section.trees:
         for call in calls(nodes, {'print'}):
             if any(isinstance(a, ast.Constant) and a.value in (True, False) for a in call.args):
-                yield f'{pair.name}, cell {i} prints a literal verdict: print the value that was computed'
+                yield f'{section.name}, cell {i} prints a literal verdict: print the value that was computed'
 
 
-def kept(pair):
+def kept(section):
     """A comparison that is thrown away is an assert that was lost; only the last expression of a cell is shown."""
-    for i, tree, nodes in pair.trees:
+    for i, tree, nodes in section.trees:
         shown = tree.body[-1:]
         for node in nodes:
             if isinstance(node, ast.Expr) and is_verdict(node.value) and node not in shown:
-                yield f'{pair.name}, cell {i} throws away {ast.unparse(node)!r}: assert it, or print its numbers'
+                yield f'{section.name}, cell {i} throws away {ast.unparse(node)!r}: assert it, or print its numbers'
 
 
-def two_sided(pair):
+def two_sided(section):
     """What is compared with itself, or one number with another one, comes out the same for any code."""
-    for i, _, nodes in pair.trees:
+    for i, _, nodes in section.trees:
         for node in nodes:
             if _decided(node):
-                yield (f'{pair.name}, cell {i}: {ast.unparse(node)[:80]!r} is decided before it runs: '
+                yield (f'{section.name}, cell {i}: {ast.unparse(node)[:80]!r} is decided before it runs: '
                        'compare with what another route gives')
 
 
-def tight(pair):
+def tight(section):
     """A relative tolerance of some percent accepts a wrong factor: compare within what the arithmetic leaves open."""
-    for i, _, nodes in pair.trees:
+    for i, _, nodes in section.trees:
         for node in nodes:
             if isinstance(node, ast.keyword) and node.arg in ('rtol', 'rel_tol') and _literal(node.value):
                 if ast.literal_eval(node.value) >= LOOSE:
-                    yield f'{pair.name}, cell {i} compares with {ast.unparse(node)}: below {LOOSE}, or print the two numbers'
+                    yield (f'{section.name}, cell {i} compares with {ast.unparse(node)}: below {LOOSE}, '
+                           'or print the two numbers')
 
 
-def told(pair):
+def told(section):
     """A fixed sentence looks like a result, whatever becomes of the asserts before it: print what was measured.
 
     A heading, on which printed values follow at once, and a sentence that a branch chooses are none.
     """
-    for i, _, nodes in pair.trees:
+    for i, _, nodes in section.trees:
         blocks = [getattr(node, field) for node in nodes for field in ('body', 'orelse') if
                   isinstance(getattr(node, field, None), list) and not isinstance(node, (ast.If, ast.ExceptHandler))]
         for block in blocks:
             for line, following in zip(block, [*block[1:], None], strict=False):
                 if _fixed(line) and not (following and (_fixed(following) or _prints_values(following))):
-                    yield (f'{pair.name}, cell {i} prints the fixed sentence {ast.unparse(line)[6:-1][:60]}: '
+                    yield (f'{section.name}, cell {i} prints the fixed sentence {ast.unparse(line)[6:-1][:60]}: '
                            'print the numbers that show it')
 
 
-def dependent(pair):
+def dependent(section):
     """A test that reads nothing of what it is given is true for any code, and its variant false: the pair proves nothing.
 
     A test reads each of its arguments, else cases would be counted that were never tried. A variant reads one at least.
     """
     functions, names = {}, set()
-    for _, tree, _ in pair.trees:
+    for _, tree, _ in section.trees:
         functions |= _functions(tree)
         names |= bound(tree)
-    for i, _, nodes in pair.trees:
+    for i, _, nodes in section.trees:
         for call in check_calls(nodes):
             where = f'{call.func.id} (line {call.lineno})'
             cases = {keyword.arg for keyword in call.keywords} - NO_CASES
@@ -96,25 +97,26 @@ def dependent(pair):
                     continue
                 reads, given = read(node), _given(node)
                 if not reads & (names - bound(node) | _parameters(node)):
-                    yield (f'{pair.name}, cell {i}: {what} of {where} reads none of its '
+                    yield (f'{section.name}, cell {i}: {what} of {where} reads none of its '
                            'arguments and no name of the notebook: let it depend on what is checked')
                 elif cases and given and not given & reads:
-                    yield f'{pair.name}, cell {i}: {what} of {where} reads none of its arguments, so that all cases are one'
+                    yield (f'{section.name}, cell {i}: {what} of {where} reads none of its arguments, '
+                           'so that all cases are one')
                 elif what in ('the test', 'corrected') and given - reads:
-                    yield (f'{pair.name}, cell {i}: {what} of {where} ignores {", ".join(sorted(given - reads))}: '
+                    yield (f'{section.name}, cell {i}: {what} of {where} ignores {", ".join(sorted(given - reads))}: '
                            'let it read each case, or give fewer')
 
 
-def one_sided(pair):
+def one_sided(section):
     """(cell, code) of each printed order that shows no number, `print('error below 1e-6:', error < 1e-6)`.
 
     Such a line stays the same while what is measured moves by any factor on its side. Times have no digits that another
     machine would repeat: where they are taken, only their order can be said.
     """
     timing = {'seconds'}
-    for _, tree, _ in pair.trees:
+    for _, tree, _ in section.trees:
         timing |= {name for name, function in _functions(tree).items() if read(function) & timing}
-    for i, _, nodes in pair.trees:
+    for i, _, nodes in section.trees:
         if calls(nodes, timing):
             continue
         orders = {target.id for node in nodes if isinstance(node, ast.Assign) and _orders(node.value)
@@ -126,22 +128,22 @@ def one_sided(pair):
                         yield i, ast.unparse(value)
 
 
-def unbiased(pair):
+def unbiased(section):
     """A bias before a normalization has no effect and a gradient of zero: Adam divides rounding errors by their own size, so
     that the parameter differs from machine to machine."""
-    for i, _, nodes in pair.trees:
+    for i, _, nodes in section.trees:
         for node in nodes:
             parts = node.args if called(node) == 'Sequential' else getattr(node, 'elts', ())
             for layer, following in itertools.pairwise(parts):
                 if (_LAYER.fullmatch(called(layer)) and _NORMALIZING.fullmatch(called(following))
                         and not any(key.arg == 'bias' and ast.unparse(key.value) == 'False' for key in layer.keywords)):
-                    yield (f'{pair.name}, cell {i}: {called(following)} takes the bias of {ast.unparse(layer)} away again: '
-                           'give it bias=False')
+                    yield (f'{section.name}, cell {i}: {called(following)} takes the bias of {ast.unparse(layer)} away '
+                           'again: give it bias=False')
 
 
-def few_seeds(pair):
+def few_seeds(section):
     """(cell, number) of each statement that averages over two seeds: this shows no mean, nor how far apart runs lie."""
-    for i, tree, _ in pair.trees:
+    for i, tree, _ in section.trees:
         for statement in tree.body:
             nodes = list(ast.walk(statement))
             if calls(nodes, {'mean', 'std', 'median'}):
@@ -151,23 +153,23 @@ def few_seeds(pair):
                         yield i, _length(node.iter)
 
 
-def stored(pair):
+def stored(section):
     """A check that trains again doubles the time and hides what it judges: train once, keep the results, and check those."""
     functions, training = {}, set()
-    for _, tree, nodes in pair.trees:
+    for _, tree, nodes in section.trees:
         functions |= _functions(tree)
         for node in nodes:
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:  # of a function, or of its module
                     whole, known = f'{node.module}.{alias.name}', alias.asname or alias.name
                     training |= {known + name[len(whole):] for name in TRAINING if f'{name}.'.startswith(f'{whole}.')}
-    for i, _, nodes in pair.trees:
+    for i, _, nodes in section.trees:
         for call in check_calls(nodes):
             for what, part in tests(call):
                 node = functions.get(part.id) if isinstance(part, ast.Name) else part
                 done = {ast.unparse(one.func) for one in ast.walk(node) if called(one)} & training if node else ()
                 for name in done:
-                    yield (f'{pair.name}, cell {i}: {what} of {call.func.id} (line {call.lineno}) calls {name}: train '
+                    yield (f'{section.name}, cell {i}: {what} of {call.func.id} (line {call.lineno}) calls {name}: train '
                            'before it, and let it read the results')
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import libcst as cst
 from libcst.metadata import MetadataWrapper, ParentNodeProvider
 
-from nbutils.maintain import exercises, lint
+from nbutils.maintain import lint
 
 CHECKS = {  # each weakens a check, or disturbs it so that it passes only if it is too weak
     'assert': 'an assert, or what a claim says, turned: it passes only if it cannot fail',
@@ -409,7 +409,7 @@ def _free(tree, known):
         elif isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) and t.id in known for t in node.targets):
             yield node
         elif isinstance(node, ast.Assert) and isinstance(node.test, ast.UnaryOp):
-            if exercises.is_grade(call := node.test.operand):
+            if lint.called(call := node.test.operand) == 'grade':
                 yield call.args[0]
         elif isinstance(node, ast.Expr) and (name := _extended(node.value)):
             yield node if name.id in known else name

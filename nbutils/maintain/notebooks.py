@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = ROOT / 'notebooks'
 SEEN = ROOT / '.cache' / 'seen.json'
 RUNS_IN = re.compile(r'\*\*Runs in\*\* (\d+) seconds?\b')  # in the opening of a section
+HEADING = re.compile(r'(?:\(\S+\)=\n+)?## ')  # of a part
 PARSED = ROOT / '.cache' / 'parsed'
 DATA = ROOT / 'nbutils' / 'data' / '__init__.py'
 FOLDED = {'checks'}  # tags of cells whose code JupyterLab and Colab fold
@@ -85,10 +86,13 @@ def parsed(text):
 
 
 def parts(cells):
-    """For each cell, of nbformat or of its JSON, the number of its part, counted by the headings `##`; 0 for the opening."""
+    """For each cell, of nbformat or of its JSON, the number of its part, counted by the headings `##`; 0 for the opening.
+
+    Above a heading may stand its anchor.
+    """
     found, part = [], 0
     for cell in cells:
-        part += cell['cell_type'] == 'markdown' and ''.join(cell['source']).startswith('## ')
+        part += cell['cell_type'] == 'markdown' and bool(HEADING.match(''.join(cell['source'])))
         found.append(part)
     return found
 

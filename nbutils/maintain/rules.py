@@ -1,21 +1,17 @@
-"""The rules that hold for every notebook. Each takes a `Pair` and yields what is wrong, with the remedy."""
+"""The rules that hold for every notebook. Each takes a `sections.Section` and yields what is wrong, with the remedy."""
 import ast
 import json
 import re
 import subprocess
 import sys
 import tomllib
-from functools import cached_property
-from pathlib import Path
 
-import nbformat
 import yaml
 from nbval.plugin import find_comment_markers
 
 from nbutils import ledger
 from nbutils.maintain import compare, lint, notebooks, svg
-from nbutils.maintain.exercises import graded, written
-from nbutils.maintain.sections import OUT_OF_VIEW
+from nbutils.maintain.sections import OUT_OF_VIEW, sentence
 
 TAGS = {'checks', notebooks.CAPTION, 'remove-cell', 'hide-input', 'hide-output', 'hide-cell'}
 VIEW, FOLDED = (25, 79), (60, 125)  # lines and columns of a cell in view, and of one whose code is folded
@@ -35,68 +31,23 @@ except ImportError:  # on a hosted notebook: install it and leave its torch alon
     subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', f'nbutils @ {{address}}'], check=True)'''
 
 
-class Pair:
-    """A section: its `.py`, read as a notebook, and the `.ipynb` recorded from it (None where there is none)."""
-
-    def __init__(self, path):
-        self.path, self.name = Path(path), notebooks.name(Path(path))
-
-    @cached_property
-    def source(self):
-        return notebooks.read(self.path)
-
-    @cached_property
-    def trees(self):
-        """(number, syntax tree, all its nodes) of each code cell of the source, counted as JupyterLab counts all cells."""
-        trees = [(i, ast.parse(c.source)) for i, c in enumerate(self.source.cells, 1) if c.cell_type == 'code']
-        return [(i, tree, list(ast.walk(tree))) for i, tree in trees]
-
-    @cached_property
-    def stored(self):
-        target = self.path.with_suffix('.ipynb')
-        return nbformat.read(target, as_version=4) if target.is_file() else None
-
-    def code(self):
-        """The code cells of the recorded notebook with their numbers, counted as JupyterLab counts all cells."""
-        return [(i, c) for i, c in enumerate(self.stored.cells, 1) if c.cell_type == 'code'] if self.stored else []
-
-    def text(self):
-        """All prose of the section."""
-        return '\n\n'.join(c.source for c in self.source.cells if notebooks.is_prose(c))
-
-    def checks(self):
-        """(function, claim id or statement) of every check in the source, in order."""
-        return [found for _, _, nodes in self.trees for found in _named(nodes)]
-
-
-def checks_in(code):
-    """(function, claim id or statement) of every check in a piece of code; None where that is no literal."""
-    return list(_named(ast.walk(ast.parse(code))))
-
-
-def _named(nodes):
-    for call in lint.check_calls(nodes):
-        first = call.args[0] if call.args else None
-        yield call.func.id, first.value if isinstance(first, ast.Constant) else None
-
-
-def recorded(pair):
+def recorded(section):
     """A reader must get the outputs of the very text that is shown; else a fixed formula keeps its old result."""
-    if pair.stored is None:
-        yield f'{pair.name} was never recorded: make record'
-    elif notebooks.cells_of(pair.source) != notebooks.cells_of(pair.stored):
-        yield f'{pair.name}: the .py and the .ipynb differ; the .py counts: make record'
+    if section.stored is None:
+        yield f'{section.name} was never recorded: make record'
+    elif notebooks.cells_of(section.notebook) != notebooks.cells_of(section.stored):
+        yield f'{section.name}: the .py and the .ipynb differ; the .py counts: make record'
 
 
-def executed(pair):
+def executed(section):
     """nbval by itself passes cells that were never run, so these must not be stored; nor may errors and warnings."""
-    code = pair.code()
-    if pair.stored and [c.execution_count for _, c in code] != list(range(1, len(code) + 1)):
-        yield f'{pair.name}: cells not run, or not in order from 1: make record'
+    code = section.stored_code
+    if section.stored and [c.execution_count for _, c in code] != list(range(1, len(code) + 1)):
+        yield f'{section.name}: cells not run, or not in order from 1: make record'
     for i, cell in code:
         for output in cell.outputs:
             if output.output_type == 'error' or output.get('name') == 'stderr':
-                yield f'{pair.name}, cell {i}: an error or a warning is stored; mend the cell, then make record'
+                yield f'{section.name}, cell {i}: an error or a warning is stored; mend the cell, then make record'
 
 
 MACHINE_BOUND = {
@@ -110,188 +61,188 @@ MACHINE_BOUND = {
 }
 
 
-def portable(pair):
+def portable(section):
     """What hangs on the machine or the day cannot be compared on another: the book would fail everywhere else."""
-    for i, cell in pair.code():
+    for i, cell in section.stored_code:
         for output in cell.outputs:
             text = output.get('text', '') + output.get('data', {}).get('text/plain', '')
             for what, pattern in MACHINE_BOUND.items():
                 if found := re.search(pattern, text):
-                    yield f'{pair.name}, cell {i} prints {what} ({found[0]!r}): print the conclusion instead'
+                    yield f'{section.name}, cell {i} prints {what} ({found[0]!r}): print the conclusion instead'
 
 
-def tagged(pair):
+def tagged(section):
     """A misspelt tag does nothing, silently; and no output may go uncompared."""
-    for i, cell in enumerate(pair.source.cells, 1):
+    for i, cell in enumerate(section.cells, 1):
         if cell.cell_type == 'code' and (markers := [kind for kind, _ in find_comment_markers(cell.source)]):
-            yield f'{pair.name}, cell {i}: a comment tells nbval to look away ({", ".join(markers)}): remove it'
+            yield f'{section.name}, cell {i}: a comment tells nbval to look away ({", ".join(markers)}): remove it'
         if unknown := set(cell.metadata.get('tags', [])) - TAGS:
-            yield f'{pair.name}, cell {i}: unknown tag {", ".join(sorted(unknown))}; known are {", ".join(sorted(TAGS))}'
+            yield f'{section.name}, cell {i}: unknown tag {", ".join(sorted(unknown))}; known are {", ".join(sorted(TAGS))}'
 
 
-def described(pair):
+def described(section):
     """A reader who does not see the figure gets its file name read out unless it has alt text; one who looks at the figures
     alone learns from the captions what to see in them."""
-    for i, cell in pair.code():
+    for i, cell in section.stored_code:
         pictures = [o.data[svg.KIND] for o in cell.outputs if svg.KIND in o.get('data', {})]
         about = dict(notebooks.about(cell))
         if pictures and len(about['alt text']) < 15:
-            yield f'{pair.name}, cell {i} draws a figure without alt text: # %% mystnb={{"image": {{"alt": "..."}}}}'
-        below = pair.stored.cells[i:i + 1]  # i counts from 1
+            yield f'{section.name}, cell {i} draws a figure without alt text: # %% mystnb={{"image": {{"alt": "..."}}}}'
+        below = section.stored.cells[i:i + 1]  # i counts from 1
         caption = about['caption'] if any(map(notebooks.is_caption, below)) else ''
         caption = re.sub(r'\$[^$]+\$', 'x', caption)
         if pictures and not (len(caption.split()) in CAPTION_WORDS and caption.endswith('.') and '$' not in caption):
-            yield (f'{pair.name}, cell {i}: a caption has {min(CAPTION_WORDS)} to {max(CAPTION_WORDS)} words, pairs of $ '
+            yield (f'{section.name}, cell {i}: a caption has {min(CAPTION_WORDS)} to {max(CAPTION_WORDS)} words, pairs of $ '
                    'and a full stop at its end; it stands in a cell below the figure: # %% [markdown] tags=["caption"]')
         for picture in pictures:
             if len(picture) > PICTURE_BYTES:
-                yield f'{pair.name}, cell {i}: a picture of {len(picture)} bytes; at most {PICTURE_BYTES}'
+                yield f'{section.name}, cell {i}: a picture of {len(picture)} bytes; at most {PICTURE_BYTES}'
             if pale := re.findall(r'<\w+ class="mpl-text" aria-label="([^"]*)"[^>]* (?:fill-)?opacity="', picture):
-                yield f'{pair.name}, cell {i}: the text {pale[0]!r} of a figure has an alpha; letters need full contrast'
-    if pair.stored and (size := pair.path.with_suffix('.ipynb').stat().st_size) > NOTEBOOK_BYTES:
-        yield f'{pair.name}: the recorded notebook has {size} bytes; at most {NOTEBOOK_BYTES}'
+                yield f'{section.name}, cell {i}: the text {pale[0]!r} of a figure has an alpha; letters need full contrast'
+    if section.stored and (size := section.path.with_suffix('.ipynb').stat().st_size) > NOTEBOOK_BYTES:
+        yield f'{section.name}: the recorded notebook has {size} bytes; at most {NOTEBOOK_BYTES}'
 
 
-def shaped(pair):
+def shaped(section):
     """Long cells and lines are the first thing that makes a page unreadable, on a phone above all."""
     launch = launch_cell()
-    for i, cell in enumerate(pair.source.cells, 1):
+    for i, cell in enumerate(section.cells, 1):
         if cell.cell_type != 'code' or cell.source == launch:
             continue
         lines = cell.source.splitlines()
         folded = {'checks', 'hide-input'} & {*cell.metadata.get('tags', [])} or 'jupyter' in cell.metadata
         height, width = FOLDED if folded else VIEW
         if len(lines) > height:
-            yield f'{pair.name}, cell {i} has {len(lines)} lines; at most {height}: split it'
+            yield f'{section.name}, cell {i} has {len(lines)} lines; at most {height}: split it'
         if longest := [line for line in lines if len(line) > width]:
-            yield f'{pair.name}, cell {i} has a line of {len(longest[0])} columns; at most {width}'
-    headings = re.findall(r'^# .+', pair.text(), re.M)
-    if len(headings) != 1 or not pair.source.cells[0].source.startswith('# '):
-        yield f'{pair.name} must begin with its title and have no second one'
-    opening = pair.source.cells[0].source
+            yield f'{section.name}, cell {i} has a line of {len(longest[0])} columns; at most {width}'
+    headings = re.findall(r'^# .+', section.prose, re.M)
+    if len(headings) != 1 or not section.cells[0].source.startswith('# '):
+        yield f'{section.name} must begin with its title and have no second one'
+    if len(section.titles) - 1 != notebooks.parts(section.cells)[-1]:
+        yield f'{section.name}: a heading ## stands within a cell: begin the cell with it, or with its anchor'
+    opening = section.cells[0].source
     for words in ('**You need**', '**You build**', '**Runs in**'):
         if words not in opening:
-            yield f'{pair.name}: the opening lacks {words}'
+            yield f'{section.name}: the opening lacks {words}'
     if '**Runs in**' in opening and not notebooks.RUNS_IN.search(opening):
-        yield f'{pair.name}: say "**Runs in** 9 seconds": make test compares it with what the kernel takes'
+        yield f'{section.name}: say "**Runs in** 9 seconds": make test compares it with what the kernel takes'
     if '?' not in opening.partition('**You need**')[0]:
-        yield f'{pair.name}: the opening raises no question'
-    if not re.search(r'^## Summary$', pair.text(), re.M):
-        yield f'{pair.name} lacks its ## Summary'
+        yield f'{section.name}: the opening raises no question'
+    if not re.search(r'^## Summary$', section.prose, re.M):
+        yield f'{section.name} lacks its ## Summary'
 
 
-def braced(pair):
+def braced(section):
     """MathJax shows an index that is a command with an argument, TeX stops at it, and there is no PDF."""
-    if found := re.search(r'[_^]\\(?:math\w+|text\w*|operatorname|boldsymbol|bar|hat|tilde|sqrt|frac)\{', pair.text()):
-        yield f'{pair.name} has {found[0]}...}} as an index: put braces around it'
+    if found := re.search(r'[_^]\\(?:math\w+|text\w*|operatorname|boldsymbol|bar|hat|tilde|sqrt|frac)\{', section.prose):
+        yield f'{section.name} has {found[0]}...}} as an index: put braces around it'
 
 
-def claims_checked(pair):
+def claims_checked(section):
     """A claim that nobody checks is what this book exists to rule out; so is a check of no known claim."""
-    known, mine = ledger.claims(), {c.id for c in ledger.claims().values() if c.section == pair.name}
-    ids = [claim_id for function, claim_id in pair.checks() if function != 'verify']
+    known, mine = ledger.claims(), {c.id for c in ledger.claims().values() if c.section == section.name}
+    ids = [claim_id for function, claim_id in section.checks if function != 'verify']
     for claim_id in ids:
         if claim_id not in known:
-            yield f'{pair.name} checks {claim_id!r}, which is no claim of book/claims'
+            yield f'{section.name} checks {claim_id!r}, which is no claim of book/claims'
         elif claim_id not in mine:
-            yield f'{pair.name} checks {claim_id}, which belongs to {known[claim_id].section}'
+            yield f'{section.name} checks {claim_id}, which belongs to {known[claim_id].section}'
     for claim_id in sorted(mine - set(ids)):
         if not known[claim_id].uncheckable:
-            yield f'{pair.name} does not check {claim_id}: add holds(...) or erratum(...)'
+            yield f'{section.name} does not check {claim_id}: add holds(...) or erratum(...)'
     for claim_id in sorted(mine & set(ids)):
         if known[claim_id].uncheckable:
-            yield f'{claim_id} is checked by {pair.name} and stands in the ledger as uncheckable'
+            yield f'{claim_id} is checked by {section.name} and stands in the ledger as uncheckable'
 
 
-def checks_printed(pair):
+def checks_printed(section):
     """A check whose line is not among the stored outputs was never run; the claims page would show nothing."""
-    for i, cell in pair.code():
+    for (i, cell), code in zip(section.stored_code, section.code_cells, strict=False):  # `recorded` compares them
         printed = '\n'.join(o.text for o in cell.outputs if o.output_type == 'stream')
-        for function, claim_id in checks_in(cell.source):
-            if claim_id and not any(f'✓ {claim_id}{mark} ' in printed for mark in LINES[function]):
-                yield f'{pair.name}, cell {i}: {function} of {claim_id} left no line in the output: make record'
+        for call in lint.check_calls(code.nodes):
+            function, said = call.func.id, sentence(call)
+            literal = isinstance(call.args[0], ast.Constant)
+            if literal and not any(f'✓ {said}{mark} ' in printed for mark in LINES[function]):
+                yield f'{section.name}, cell {i}: {function} of {said} left no line in the output: make record'
 
 
-def coarse(pair):
+def coarse(section):
     """(cell, number) for each printed number that may change by more than `COARSE` before the comparison sees it.
 
     Lines of checks are left out: their numbers are cases, no results.
     """
-    for i, cell in pair.code():
+    for i, cell in section.stored_code:
         for output in cell.outputs:
             lines = (output.get('text', '') or output.get('data', {}).get('text/plain', '')).splitlines()
             numbers = compare._NUMBER.findall('\n'.join(line for line in lines if not line.startswith(('✓', '✗'))))
             yield from ((i, number) for number in numbers if compare.relative_tolerance(number) > COARSE)
 
 
-def exercises(pair):
+def exercises(section):
     """An exercise that is not graded, or whose grader accepts a wrong answer, teaches the wrong thing."""
-    found = written(pair.source.cells)
-    to_grade = [exercise for exercise in found if not re.search('Pencil:|Experiment:', exercise.title)]
-    for exercise in found:
-        for _, cell in exercise.asked:
-            hidden = cell.metadata.get('jupyter', {}).get('source_hidden') or not exercise.drawn
-            if re.search(r'\bgrade\(', cell.source) and not (hidden and 'hide-input' in cell.metadata.get('tags', [])):
-                yield (f'{pair.name}: the grader of {exercise.label} is in view, and the truth with it: '
+    to_grade = [exercise for exercise in section.exercises if not re.search('Pencil:|Experiment:', exercise.title)]
+    for exercise in section.exercises:
+        for code in exercise.asked:
+            hidden = code.metadata.get('jupyter', {}).get('source_hidden') or not exercise.drawn
+            if re.search(r'\bgrade\(', code.source) and not (hidden and 'hide-input' in code.tags):
+                yield (f'{section.name}: the grader of {exercise.label} is in view, and the truth with it: '
                        '# %% tags=["hide-input"] jupyter={"source_hidden": true}')
         if not exercise.is_solved:
-            yield f'{pair.name}: exercise {exercise.label} has no solution-start ... solution-end after it'
+            yield f'{section.name}: exercise {exercise.label} has no solution-start ... solution-end after it'
         elif exercise in to_grade:
             label = exercise.label
-            asked, solved = ('\n'.join(cell.source for _, cell in cells) for cells in (exercise.asked, exercise.solved))
+            asked, solved = ('\n'.join(code.source for code in codes) for codes in (exercise.asked, exercise.solved))
             if 'raise NotImplementedError' not in asked or not exercise.calls:
-                yield f'{pair.name}: exercise {label} needs a stub raising NotImplementedError and a cell grade(...)'
+                yield f'{section.name}: exercise {label} needs a stub raising NotImplementedError and a cell grade(...)'
             if not re.search(r'^assert grade\(', solved, re.M):
-                yield f'{pair.name}: the solution of {label} is not graded: assert grade(...)'
+                yield f'{section.name}: the solution of {label} is not graded: assert grade(...)'
             if not re.search(r'^assert not grade\(', solved, re.M):
-                yield f'{pair.name}: no wrong answer to {label} is shown to be rejected: assert not grade(...)'
-    yield from drawn_exercises(pair)
+                yield f'{section.name}: no wrong answer to {label} is shown to be rejected: assert not grade(...)'
+    yield from drawn_exercises(section)
 
 
 WRONG_ANSWERS = 3  # by category: a boundary or a special case, what was ignored or forgotten, a forbidden route
 
 
-def drawn_exercises(pair):
+def drawn_exercises(section):
     """A grader that draws its cases belongs to a stub that says what comes in, and rejects three mistakes."""
-    cells = pair.source.cells
-    for exercise in graded(cells):
+    seen = set().union(*(lint.bound(code.tree) for code in section.code_cells if not OUT_OF_VIEW & code.tags))
+    for exercise in section.graded:
         if not exercise.drawn:
             continue
-        where = f'{pair.name}: exercise {exercise.label}'
-        stubs = [node for _, cell in exercise.asked for node in ast.walk(ast.parse(cell.source))
+        where = f'{section.name}: exercise {exercise.label}'
+        stubs = [node for code in exercise.asked for node in code.nodes
                  if isinstance(node, ast.FunctionDef) and 'raise NotImplementedError' in ast.unparse(node)]
         for stub in stubs:
             if len((ast.get_docstring(stub) or '').splitlines()) < 2:
                 yield f'{where}: the stub of {stub.name} needs a docstring with types, shapes and an example'
-        rejected = sum(len(re.findall(r'^assert not grade\(', cell.source, re.M)) for _, cell in exercise.solved)
+        rejected = sum(len(re.findall(r'^assert not grade\(', code.source, re.M)) for code in exercise.solved)
         if rejected < WRONG_ANSWERS:
             yield f'{where}: {rejected} wrong answers are rejected; at least {WRONG_ANSWERS}: assert not grade(...)'
-        solved = {id(cell) for other in graded(cells) for _, cell in other.solved}
-        seen = set().union(*(lint.bound(ast.parse(cell.source)) for cell in cells if cell.cell_type == 'code'
-                             and id(cell) not in solved and not OUT_OF_VIEW & {*cell.metadata.get('tags', [])}))
         for call in exercise.calls:
             if isinstance(truth := call.args[1], ast.Name) and truth.id in seen:
                 yield f'{where}: its reader sees the truth {truth.id}: define it in the folded cell of grade'
 
 
-def folded_once(pair):
+def folded_once(section):
     """Two closed lines one after the other look like a fault of the page, and a reader opens the wrong one."""
     above = None  # the number of a folded cell that shows nothing, if it stands right above
-    for i, cell in enumerate(pair.stored.cells if pair.stored else (), 1):
+    for i, cell in enumerate(section.stored.cells if section.stored else (), 1):
         tags = cell.metadata.get('tags', [])
         if notebooks.is_caption(cell) or 'remove-cell' in tags:
             continue
         folded = cell.cell_type == 'code' and 'hide-input' in tags
         if folded and above:
-            yield f'{pair.name}, cells {above} and {i} are folded and nothing stands between them: make them one'
+            yield f'{section.name}, cells {above} and {i} are folded and nothing stands between them: make them one'
         above = i if folded and not cell.outputs else None
 
 
-def ordered(pair):
+def ordered(section):
     """Which of two equal values comes first is chance, and falls otherwise on another machine, unless the sort is stable."""
-    for i, _, nodes in pair.trees:
+    for i, _, nodes in section.trees:
         for call in _unstable(nodes):
-            yield f"{pair.name}, cell {i}: {ast.unparse(call)[:60]}: kind='stable' in numpy, stable=True in torch"
+            yield f"{section.name}, cell {i}: {ast.unparse(call)[:60]}: kind='stable' in numpy, stable=True in torch"
 
 
 def _unstable(nodes):
@@ -321,49 +272,43 @@ def launch_cell():
     return LAUNCH.format(address=address, version=version)
 
 
-def launches(pair):
+def launches(section):
     """A notebook opened on a hosted service must find nbutils, from this repository."""
-    first = next(c for c in pair.source.cells if c.cell_type == 'code')
+    first = section.code_cells[0]
     if first.source != launch_cell() or first.metadata.get('tags') != ['remove-cell']:
-        yield f'{pair.name}: the first code cell must be the launch cell: make launch'
+        yield f'{section.name}: the first code cell must be the launch cell: make launch'
 
 
-def parts(pair):
+def parts(section):
     """The code cells of each `##` part behind those of the opening, as {title: [cells]}."""
-    opening, found = [], {}
-    here = opening
-    for cell in pair.source.cells:
-        if cell.cell_type == 'code':
-            here.append(cell)
-        elif heading := re.match('## (.+)', cell.source):
-            here = found[heading[1]] = [*opening]
-    return found
+    return {title: [code for code in section.code_cells if code.part in (0, number)]
+            for number, title in enumerate(section.titles) if number}
 
 
-def from_its_beginning(pair):
+def from_its_beginning(section):
     """Whether a section is read from its beginning, each part after the one before: its header names its main formula."""
-    return 'main' in pair.source.metadata.get('book', {})
+    return 'main' in section.notebook.metadata.get('book', {})
 
 
-def alone(pair):
+def alone(section):
     """A part that leans on another in silence breaks when that one is edited, and a reader cannot start at it."""
-    for title, cells in () if from_its_beginning(pair) else parts(pair).items():
+    for title, cells in () if from_its_beginning(section) else parts(section).items():
         text = '\n\n'.join(cell.source for cell in cells)
         ruff = [sys.executable, '-m', 'ruff', 'check', '--isolated', '--select', 'F821', '--output-format', 'json', '-']
         for problem in json.loads(subprocess.run(ruff, input=text, capture_output=True, text=True).stdout):
-            yield f'{pair.name}, the part {title!r} after the opening alone: {problem["message"]}; bind it there'
+            yield f'{section.name}, the part {title!r} after the opening alone: {problem["message"]}; bind it there'
 
 
-def kinds(pair):
+def kinds(section):
     """What was only programmed was not derived, and what was only derived was not tried; a title says what is asked for."""
-    titles = [exercise.title for exercise in written(pair.source.cells)]
+    titles = [exercise.title for exercise in section.exercises]
     found = [re.match(rf'★+ ({"|".join(KINDS)}): \S', title) for title in titles]
     for title, kind in zip(titles, found, strict=True):
         if not kind:
-            yield f'{pair.name}: begin the title of the exercise "{title}" with {": or ".join(KINDS)}:, after its stars'
+            yield f'{section.name}: begin the title of the exercise "{title}" with {": or ".join(KINDS)}:, after its stars'
     for kind in KINDS:
         if not any(m and m[1] == kind for m in found):
-            yield f'{pair.name} has no exercise of the kind {kind}'
+            yield f'{section.name} has no exercise of the kind {kind}'
 
 
 RULES = (

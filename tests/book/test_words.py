@@ -1,5 +1,4 @@
 """Every number in prose, captions and alt texts is shown, computed or accounted for; see `nbutils.maintain.words`."""
-import json
 import re
 import time
 from functools import cache
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nbutils.maintain import notebooks, words
+from nbutils.maintain import notebooks, sections, words
 
 pytestmark = pytest.mark.xdist_group('words')  # one worker reads all notebooks, once
 LISTED = yaml.safe_load(Path(__file__).with_name('numbers.yml').read_text('utf-8'))
@@ -19,9 +18,9 @@ TOOK = {}  # path -> processor seconds of the rule
 
 @cache
 def looked_at(path):
-    """A section, and what the rule finds there."""
+    """The `words.Numbers` of a section, and what the rule finds there."""
     listed, start = LISTED['everywhere'] | LISTED.get(notebooks.name(path), {}), time.process_time()
-    section = words.Section(notebooks.name(path), json.loads(path.with_suffix('.ipynb').read_text('utf-8'))['cells'])
+    section = words.Numbers(sections.Section(path))
     problems = list(words.unshown(section, listed))
     TOOK[path] = time.process_time() - start
     return section, problems

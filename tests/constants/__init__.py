@@ -26,7 +26,7 @@ from typing import NamedTuple
 import yaml
 
 from nbutils.checks import _counterexample
-from nbutils.maintain import environment, notebooks
+from nbutils.maintain import environment, lint, notebooks
 
 HERE = Path(__file__).parent
 KINDS = {
@@ -38,7 +38,6 @@ KINDS = {
     'limit': lambda value: [1.4 * value],
 }
 MARKS = {'near': None, 'times': ast.Mult(), 'power': ast.Pow()}
-NO_CASES = {'slip', 'printed', 'corrected', 'tries'}
 
 
 class Entry(NamedTuple):
@@ -78,7 +77,7 @@ class Check:
         self.before = [copy.deepcopy(node) for node in section.needed([number]) if node is not section.code[number]]
         self.call = copy.deepcopy(self.call)
         test = next((k.value for k in self.call.keywords if k.arg == 'corrected'), None)
-        self.cases = [keyword for keyword in self.call.keywords if keyword.arg not in NO_CASES]
+        self.cases = [keyword for keyword in self.call.keywords if keyword.arg not in lint.NO_CASES]
         self.parts = [test or self.call.args[1], *self.before, *(keyword.value for keyword in self.cases)]
         self.session = None  # once what stands before the check has run as it is
 

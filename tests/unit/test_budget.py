@@ -1,8 +1,7 @@
 """The budget of a section counts what a reader has in view, and nothing else."""
-import jupytext
 import pytest
 
-from nbutils.maintain import budget
+from nbutils.maintain import budget, notebooks, sections
 
 TEXT = '''# %% [markdown]
 # # Title
@@ -77,7 +76,7 @@ def measured(**changes):
     for old, new in changes.values():
         assert old in text
         text = text.replace(old, new)
-    return budget.measure(jupytext.reads(text, 'py:percent'))
+    return budget.measure(sections.Section.of(notebooks.parsed(text)))
 
 
 def test_what_is_counted():

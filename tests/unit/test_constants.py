@@ -24,7 +24,7 @@ erratum('a.b', printed=lambda r: r < 0, corrected=lambda r: r > 0.4, r=[0.5, 0.9
 
 @pytest.fixture
 def passing():
-    section = sections.Section(notebooks.parsed(PAGE))
+    section = sections.Section.of(notebooks.parsed(PAGE))
     return lambda key, kind, code: constants.Check(section, key, 'regression/lasso').passing(code, constants.KINDS[kind])
 
 

@@ -1,9 +1,8 @@
 """The tool that mutates official solutions."""
-import jupytext
 import pytest
 import yaml
 
-from nbutils.maintain import exercises, graders
+from nbutils.maintain import graders, sections
 
 PAGE = '''# %% [markdown]
 # # Page
@@ -77,12 +76,15 @@ def page(tmp_path, monkeypatch):
 
 
 def test_exercises_are_found(page):
-    exercise, = exercises.graded(jupytext.read(page()).cells)
+    exercise, = sections.Section(page()).graded
     assert exercise.label == 'page-inside' and exercise.drawn and len(exercise.asked) == 2 and len(exercise.solved) == 1
-    listed, = exercises.graded(jupytext.read(page(text=PAGE.replace('**cases', '[(1, 2)], atol=1'))).cells)
+    listed, = sections.Section(page(text=PAGE.replace('**cases', '[(1, 2)], atol=1'))).graded
     assert not listed.drawn and listed.digest != exercise.digest
-    commented, = exercises.graded(jupytext.read(page(text=PAGE.replace('near = abs(x) <= half', 'near = abs(x) <= half  # so'))).cells)
+    commented, = sections.Section(page(text=PAGE.replace('near = abs(x) <= half', 'near = abs(x) <= half  # so'))).graded
     assert commented.digest == exercise.digest
+    assert not sections.Section(page(text=PAGE.replace('{solution-end}', '{note}'))).graded, 'its solution does not end'
+    followed = sections.Section(page(text=f'{PAGE}\n# %%\nafter = 1\n'))
+    assert len(followed.graded[0].solved) == 1 and followed.outside[-1].source == 'after = 1'
 
 
 def edits(code, kind):
@@ -109,7 +111,7 @@ def test_each_kind_of_slip(kind, code, changed):
 
 
 def test_wrong_answers_are_not_mutated(page):
-    exercise, = exercises.graded(jupytext.read(page()).cells)
+    exercise, = sections.Section(page()).graded
     code, spared, tests = graders.official_code(exercise)
     assert spared == {'strict'} and tests == ['grade(answer_0, by_square, **cases)'] and 'far' not in code
     assert all('half - 0.1' in fault.code for fault in graders.mutants(code, spared))

@@ -3,7 +3,7 @@ import jupytext
 import nbformat
 import pytest
 
-from nbutils.maintain import budget, notebooks
+from nbutils.maintain import budget, notebooks, sections
 
 SECTION = r'''# %% [markdown]
 # # Title
@@ -50,7 +50,12 @@ def test_a_caption_without_a_figure_above_stays_a_cell(section):
 
 
 def test_captions_are_no_prose_of_the_section(section):
-    assert budget.measure(notebooks.read(section)).words == 4
+    assert budget.measure(sections.Section(section)).words == 4
+
+
+def test_a_part_begins_at_its_heading_or_at_the_anchor_above():
+    cells = notebooks.parsed('# %% [markdown]\n# # Title\n\n# %%\n1\n\n# %% [markdown]\n# ## One\n\n# %%\n1\n\n# %% [markdown]\n# (two)=\n# ## Two\n').cells
+    assert notebooks.parts(cells) == [0, 0, 1, 1, 2]
 
 
 def test_what_is_kept_is_what_jupytext_reads(section, tmp_path, monkeypatch):

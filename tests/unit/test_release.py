@@ -6,7 +6,7 @@ import nbformat
 import pytest
 import yaml
 
-from nbutils.maintain import notebooks, release, rules
+from nbutils.maintain import notebooks, release, rules, sections
 
 FILES = {
     '_config.yml': 'repository:\n  url: https://github.com/me/book\n  branch: main\n',
@@ -47,11 +47,11 @@ def test_a_release_is_written_committed_and_tagged(repository, capsys):
     assert (citation['version'], citation['date-released']) == ('0.3.0', today)
     assert f'## [0.3.0] - {today}\n' in (repository / 'CHANGELOG.md').read_text()
     section = repository / 'notebooks' / 'chapter' / 'section.py'
-    pair = rules.Pair(section)
+    pair = sections.Section(section)
     assert "/archive/refs/tags/v0.3.0.zip'" in section.read_text()
     assert not [*rules.launches(pair), *rules.recorded(pair)], 'the stored notebook goes with it'
     assert pair.stored.cells[2].outputs[0].data == {'text/plain': '2'}
-    assert [c.id for c in pair.stored.cells] == [c.id for c in pair.source.cells]
+    assert [c.id for c in pair.stored.cells] == [c.id for c in pair.cells]
     assert release.git('status', '--porcelain') == ''
     assert release.git('rev-parse', 'v0.3.0^{commit}') == release.git('rev-parse', 'HEAD')
 
@@ -60,7 +60,7 @@ def test_a_notebook_that_waits_for_recording_is_not_made_to_look_recorded(reposi
     section = repository / 'notebooks' / 'chapter' / 'section.py'
     section.write_text(section.read_text().replace('1 + 1', '1 + 2'))
     release.write('0.3.0', '2026-02-02')
-    assert len([*rules.recorded(rules.Pair(section))]) == 1
+    assert len([*rules.recorded(sections.Section(section))]) == 1
 
 
 def changed(repository):

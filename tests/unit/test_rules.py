@@ -1,9 +1,11 @@
 """Each rule of the book, shown to reject the fault for which it was made."""
+import re
+
 import nbformat
 import pytest
 
 from nbutils import ledger
-from nbutils.maintain import lint, notebooks, rules
+from nbutils.maintain import lint, notebooks, rules, sections
 
 GOOD = f'''# %% [markdown]
 # # A title
@@ -92,7 +94,7 @@ SLIP = f"slip=('says no', {VARIANT})"
 
 @pytest.fixture
 def pair(tmp_path, monkeypatch):
-    """Gives a function that makes a `Pair` from the text of a `.py`, recorded as if its cells printed what they should."""
+    """Gives a function that makes a `Section` from the text of a `.py`, recorded as if its cells printed what they should."""
     claims = {'dl.x.y': ledger.Claim('dl.x.y', 'dl.x', 'chapter/section', 'y', 'correct'),
               'dl.x.z': ledger.Claim('dl.x.z', 'dl.x', 'chapter/section', 'z', 'correct', uncheckable='a matter of taste'),
               'la.a.b': ledger.Claim('la.a.b', 'la.a', 'other/section', 'b', 'correct')}
@@ -105,14 +107,14 @@ def pair(tmp_path, monkeypatch):
         notebook = notebooks.read(path)
         for count, cell in enumerate((c for c in notebook.cells if c.cell_type == 'code'), 1):
             cell.execution_count = count
-            for _, claim_id in rules.checks_in(cell.source):
+            for claim_id in re.findall(r"^holds\('(\S+)'", cell.source, re.M):
                 cell.outputs.append(nbformat.v4.new_output('stream', text=f'✓ {claim_id} holds\n'))
             if cell.source.startswith('draw'):
                 cell.outputs.append(nbformat.v4.new_output('display_data', {'image/svg+xml': '<svg/>', 'text/plain': '<Figure>'}))
         if edit:
             edit(notebook)
         nbformat.write(notebook, path.with_suffix('.ipynb'))
-        return rules.Pair(path)
+        return sections.Section(path)
 
     return make
 
@@ -189,6 +191,7 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a long cell': (rules.shaped, ('draw();', 'x = 1\n' * 30), 'cell 6 has 30 lines; at most 25'),
     'a wide line': (rules.shaped, ('draw();', f'x = "{80 * "x"}"'), 'a line of 86 columns'),
     'two titles': (rules.shaped, ('# ## First', '# # First'), 'no second one'),
+    'a part in the middle of a cell': (rules.shaped, ('# ## First', '# Words.\n#\n# ## First'), 'a heading ## stands within a cell'),
     'no question': (rules.shaped, ('**Question.** Why?', 'Why.'), 'the opening raises no question'),
     'no time': (rules.shaped, ('**Runs in** 1 second.', ''), 'the opening lacks **Runs in**'),
     'a time of another form': (rules.shaped, ('**Runs in** 1 second.', '**Runs in** 1 s.'), 'say "**Runs in** 9 seconds"'),
@@ -198,7 +201,7 @@ FAULTS = {  # what is wrong: (rule, change of the .py or of the .ipynb, what the
     'a misspelt claim': (rules.claims_checked, ("'dl.x.y'", "'dl.x.yy'"), "checks 'dl.x.yy', which is no claim"),
     'a claim not checked': (rules.claims_checked, ("holds('dl.x.y', ", 'print('), 'does not check dl.x.y: add holds'),
     "another section's claim": (rules.claims_checked, ("'dl.x.y'", "'la.a.b'"), 'checks la.a.b, which belongs to other/section'),
-    'a hidden claim': (rules.claims_checked, ("'dl.x.y'", 'name'), 'checks None'),
+    'a hidden claim': (rules.claims_checked, ("'dl.x.y'", 'name'), "checks 'name', which is no claim"),
     'checked though uncheckable': (rules.claims_checked, ("'dl.x.y'", "'dl.x.z'"), 'dl.x.z is checked'),
     'a check that left no line': (rules.checks_printed, lambda nb: code(nb, 'holds').update(outputs=[]), 'holds of dl.x.y left no line'),
     'nothing to try': (rules.kinds, ('{exercise} ★ Experiment: square\n# :label: section3', '{note}'), 'no exercise of the kind Experiment'),
@@ -323,7 +326,7 @@ def test_a_section_that_is_read_from_its_beginning_may_lean_on_earlier_parts(pai
     made = pair(GOOD.replace('# ## Summary', '# ## Second\n\n# %%\nprint(cases)\n\n# %% [markdown]\n# ## Summary'))
     assert [cell.source.partition(' ')[0] for cell in rules.parts(made)['Second']] == ['try:\n', 'from', 'print(cases)']
     assert "the part 'Second' after the opening alone: Undefined name `cases`" in '\n'.join(rules.alone(made))
-    made.source.metadata['book'] = {'main': 'dl.x.y'}
+    made.notebook.metadata['book'] = {'main': 'dl.x.y'}
     assert not list(rules.alone(made))
 
 

@@ -85,7 +85,7 @@ CLAIMS = {
 QUOTES = {'dl.x.words': 'A sum of two equal numbers is even.'}
 
 def section_of(page):
-    return sections.Section(notebooks.parsed(page))
+    return sections.Section.of(notebooks.parsed(page))
 
 
 def digests(page, claims=CLAIMS):

@@ -46,7 +46,7 @@ ARCHIVES = {'spots-1.0-py3-none-any.whl': wheel(rows=ROWS, LICENSE=TERMS),
                                            'words-2.0/PKG-INFO': b'Metadata-Version: 1.0\nName: words\nVersion: 2.0\n'})}
 SPOTS = Source('spots', 'spots', 'spots-1.0-py3-none-any.whl', digest(ARCHIVES['spots-1.0-py3-none-any.whl']), {'rows': digest(ROWS)},
                'CC0', 'the sun', 'nothing', 'LICENSE')
-WORDS = Source('words', 'words', 'words-2.0.tar.gz', digest(ARCHIVES['words-2.0.tar.gz']), {'words-2.0/text': digest(b'word')},
+WORDS = Source('words', 'The.Words', 'words-2.0.tar.gz', digest(ARCHIVES['words-2.0.tar.gz']), {'words-2.0/text': digest(b'word')},
                'CC0', 'somebody', 'nothing')
 CONVERSIONS = {'spots': lambda rows: {'spots.csv.gz': sources.packed(rows)},
                'words': lambda text: {'words.npz': sources.arrays(words=np.array([text.decode()]))}}
@@ -61,17 +61,16 @@ def index(tmp_path, monkeypatch):
     """A package index with two projects, to which pip is set; gives its folder."""
     folder = tmp_path / 'index'
     for name, content in ARCHIVES.items():
-        project = folder / name.partition('-')[0]
-        project.mkdir(parents=True)
-        (project / name).write_bytes(content)
-        (project / 'index.html').write_text(f'<!DOCTYPE html><html><body><a href="{name}">{name}</a></body></html>')
+        project = folder / {'spots': 'spots', 'words': 'the-words'}[name.partition('-')[0]]
+        (project / 'a&b').mkdir(parents=True)
+        (project / 'a&b' / name).write_bytes(content)
+        (project / 'index.html').write_text(f'<!DOCTYPE html><html><body><a href="a&amp;b/{name}#sha256=0" data-requires-python="&gt;=3">{name}</a></body></html>')
     running = server(folder, 0)
     threading.Thread(target=running.serve_forever, daemon=True).start()
     for name in [name for name in os.environ if name.startswith('PIP_')]:
         monkeypatch.delenv(name)
     monkeypatch.setenv('PIP_CONFIG_FILE', os.devnull)
     monkeypatch.setenv('PIP_INDEX_URL', f'http://127.0.0.1:{running.server_port}/')
-    monkeypatch.setenv('PIP_RETRIES', '0')
     yield folder
     running.shutdown()
     running.server_close()
@@ -123,7 +122,7 @@ def test_a_file_that_another_zlib_has_packed_is_kept(index, folders):
 
 def test_an_archive_of_another_digest_is_refused(index, folders):
     cache, target = folders
-    (index / 'spots' / SPOTS.archive).write_bytes(wheel(rows=b'other', LICENSE=TERMS))
+    (index / 'spots' / 'a&b' / SPOTS.archive).write_bytes(wheel(rows=b'other', LICENSE=TERMS))
     with pytest.raises(SourceError, match='spots-1.0.* with another SHA-256 .* Nothing was kept. Run make data again'):
         make([WORDS, SPOTS], cache, target)
     assert untouched(target) and [p.name for p in cache.iterdir()] == [WORDS.archive]
@@ -148,17 +147,31 @@ def test_a_member_of_another_digest_is_refused(index, folders):
 def test_without_network_the_remedy_is_named(index, folders, monkeypatch):
     cache, target = folders
     monkeypatch.setenv('PIP_INDEX_URL', 'http://127.0.0.1:9/')
-    with pytest.raises(SourceError, match='does not give words-2.0.tar.gz. Check the network .* by hand'):
+    with pytest.raises(SourceError, match='does not give words-2.0.tar.gz .*check the network .* by hand'):
         make([WORDS], cache, target)
     assert untouched(target) and list(cache.iterdir()) == []
 
 
 def test_an_archive_that_is_gone_is_named(index, folders):
     cache, target = folders
-    (index / 'spots' / SPOTS.archive).unlink()
-    with pytest.raises(SourceError, match='spots-1.0.* could not be fetched .*check the network'):
+    (index / 'spots' / 'a&b' / SPOTS.archive).unlink()
+    with pytest.raises(SourceError, match='does not give spots-1.0.* .*404.*: check the network'):
         make([SPOTS], cache, target)
     assert untouched(target)
+
+
+def test_an_archive_that_the_index_does_not_list_is_named(index, folders):
+    with pytest.raises(SourceError, match='does not give spots-0.9.zip .no link to it on http.*/spots/.: check the network'):
+        make([SPOTS._replace(archive='spots-0.9.zip')], *folders)
+    assert untouched(folders[1])
+
+
+def test_the_index_is_that_of_pip(index, folders, tmp_path, monkeypatch):
+    (tmp_path / 'pip.conf').write_text(f'[global]\nindex-url = {sources.package_index()}\n')
+    monkeypatch.delenv('PIP_INDEX_URL')
+    assert sources.package_index() == sources.PYPI
+    monkeypatch.setenv('PIP_CONFIG_FILE', str(tmp_path / 'pip.conf'))
+    assert 'spots.csv.gz' in make([SPOTS], *folders)
 
 
 def test_an_unwritable_folder_is_named(index, folders, tmp_path):

@@ -1,6 +1,9 @@
+import ast
+
+import nbformat
 import pytest
 
-from nbutils.maintain import words
+from nbutils.maintain import sections, words
 
 
 @pytest.mark.parametrize('text, expected', [
@@ -43,7 +46,7 @@ def test_columns_of_a_table_are_no_thousands():
 
 def test_numbers_of_code():
     code = 'a = 0.25 * 3\nx[400], x[50:550], np.r_[7]\nax.plot(a, lw=0.7, label="n = 300")\nnp.linspace(0.5, 2.5, 201)\nrng = default_rng(999)'
-    values = {one.value for one in words.literals(code)}
+    values = {one.value for one in words.literals(ast.parse(code))}
     assert values == {0.75, 0.25, 3, 300, 0.5, 2.5, 500, 7}
 
 
@@ -66,7 +69,9 @@ def section(*cells):
             about = {'mystnb': {'figure': {'caption': caption[0]}}} if caption else {}
             outputs = [{'output_type': 'stream', 'name': 'stdout', 'text': output}, *figure]
             made.append({'cell_type': 'code', 'source': source, 'metadata': about, 'outputs': outputs})
-    return words.Section('chapter/section', made)
+    page = sections.Section('chapter/section.py')
+    page.stored = nbformat.from_dict({'cells': made})
+    return words.Numbers(page)
 
 
 PAGE = ('# Title', ('seed = 314', ''), '## One', 'PROSE', ('tol = 0.05', 'mean 0.7391, 1797 digits, share 62.5 %, calls in millions 1.62'), 'Then.',

@@ -1,0 +1,1 @@
+"""Tests of nbutils. A package, so that its files may have names that those of other folders of tests have, too."""
