@@ -153,7 +153,7 @@ PRUNE = """() => {
   }
   const around = e => e ? `${around(e.parentElement)} > ${e.tagName} ${e.className}` : '';
   const inside = e => e.outerHTML.replace(/>[^<]+</g, '>x<').replace(/ (?!class|role|style)([\\w-]+)="[^"]+"/g, ' $1="x"');
-  for (const entry of document.querySelectorAll('.bd-sidebar-primary li, main :is(li, dt, dd, tbody tr, div.citation, section.lesson)')) {
+  for (const entry of document.querySelectorAll('.bd-sidebar-primary li, article :is(li, dt, dd, tbody tr, div.citation, section.lesson)')) {
     const kind = around(entry.parentElement) + inside(entry);
     if (seen.has(kind)) entry.remove();
     seen.add(kind);
