@@ -1,4 +1,5 @@
 """Small books for the tests of builds: notebooks of a few cells, as they are stored."""
+import gc
 import importlib
 import json
 import multiprocessing
@@ -75,6 +76,7 @@ def build(root, out=None, **environ):
 
 
 def _build(root, out, log, environ):
+    gc.disable()  # as `booksite.caches` does a moment later: what was forked stays shared
     for stream in (1, 2):
         os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
     sys.stdout, sys.stderr = (open(stream, 'w', closefd=False) for stream in (1, 2))  # in place of those of pytest

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import ROOT, settle
+from conftest import ROOT, fresh, settle
 from test_pages import AXE, PRUNE
 
-PAGE = 'notebooks/optimization/convex_sets.html'  # imports torch in a folded cell, draws its first figure in the fifth
-SERIOUS = """async () => (await axe.run('.bd-article-container', {resultTypes: ['violations']})).violations
+PAGE = 'notebooks/convolution/weight_sharing.html'  # of few cells: imports torch in a folded one, draws in the fourth
+SERIOUS = """async part => (await axe.run(part, {resultTypes: ['violations']})).violations
   .filter(v => ['serious', 'critical'].includes(v.impact)).map(v => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`)"""
 
 
@@ -65,16 +65,20 @@ class Live:
 def live(site):
     running = Live(site)
     yield running
-    running.stop()
+    if running.process.poll() is None:
+        running.stop()
 
 
-@pytest.fixture
-def reader(page, live):
-    """The page of a reader, with methods for what readers do; `problems` must stay empty."""
-    return Reader(page, live)
+@pytest.fixture(scope='module')
+def reader(desktop, live):
+    """The page of a reader, with methods for what readers do: one for all tests, for Python and the editors take long to start."""
+    for page in fresh(desktop):
+        yield Reader(page, live)
 
 
 class Reader:
+    """`problems` must stay empty."""
+
     def __init__(self, page, live):
         self.page, self.problems = page, []
         local = (live.site.removesuffix('site/'), 'data:')
@@ -84,7 +88,9 @@ class Reader:
         settle(page)
 
     def press(self):
-        self.page.click('text=Edit and run this page')
+        """Start Python, where it does not run yet."""
+        if not self.page.locator('.CodeMirror').count():
+            self.page.click('text=Edit and run this page')
         self.wait('ready')
 
     def wait(self, state):
@@ -113,46 +119,45 @@ class Reader:
         return cell.locator('.live-output').inner_text()
 
 
+CHECK = 'a.check-badge[href="#check-ml.conv.training.sum"]'
+
+
 def test_a_cell_is_edited_and_run_with_what_it_needs(reader):
     """Cells above run first, the hidden launch cell among them; text, torch, figure and formula replace what was recorded."""
-    page = reader.page
+    page, third, drawing = reader.page, reader.cell(2), reader.cell(3)
     assert 'token' not in page.url and page.locator('.CodeMirror').count() == 0
-    recorded = reader.cell(4).locator(':is(img, svg.figure)')
+    page.click(CHECK)
+    assert 'Edit and run this page' in page.inner_text('.check-card .live-own'), 'the card says what to do before its numbers can be tried'
+    page.keyboard.press('Escape')
+    recorded = drawing.locator(':is(img, svg.figure)')
     alt, width = recorded.get_attribute('alt') or recorded.get_attribute('aria-label'), recorded.bounding_box()['width']
-    caption = reader.cell(4).locator('figcaption').inner_text()
+    caption = drawing.locator('figcaption').inner_text()
     reader.press()
     assert page.locator('.CodeMirror').count() == page.locator('div.cell').count()
-    editor = reader.cell(1).locator('.CodeMirror')
+    editor = third.locator('.CodeMirror')
     room = editor.bounding_box()['height'] - editor.locator('.CodeMirror-code').bounding_box()['height']
     assert 0 <= room < 40, 'as high as its content'
     editor.click()
     page.keyboard.press('Escape')
-    assert page.evaluate('document.activeElement.ariaLabel') == 'Run cell 2'
-    second = reader.cell(1)
-    reader.write(second, 'import os, nbutils, IPython.display\nprint(os.path.basename(os.getcwd()), torch.arange(4).sum())\n'
+    assert page.evaluate('document.activeElement.ariaLabel') == 'Run cell 3'
+    reader.write(third, 'import os, nbutils, IPython.display\nprint(os.path.basename(os.getcwd()), torch.arange(4).sum())\n'
                         "IPython.display.Latex(r'$\\frac{x}{2}$')")
     page.keyboard.press('Shift+Enter')
-    assert reader.finished(second).startswith('optimization tensor(6)')
-    assert second.locator('.live-output mjx-container mjx-mfrac').count() == 1
-    reader.run(reader.cell(4))
-    [figure] = reader.cell(4).locator('img').all()
+    assert reader.finished(third).startswith('convolution tensor(6)')
+    assert third.locator('.live-output mjx-container mjx-mfrac').count() == 1
+    reader.run(drawing)
+    [figure] = drawing.locator('img').all()
     assert figure.get_attribute('src').startswith('data:image/') and figure.get_attribute('alt') == alt
     assert figure.bounding_box()['width'] == pytest.approx(width, abs=2), 'drawn as on the page'
-    assert reader.cell(4).locator('.live-caption').inner_text() == caption
+    assert drawing.locator('.live-caption').inner_text() == caption
     assert not reader.problems
-    page.evaluate(AXE)
-    page.evaluate(PRUNE)
-    assert not page.evaluate(SERIOUS)
 
 
 def test_the_card_of_a_check_tries_a_readers_own_numbers(reader):
-    """It says so before Python has started; then it runs the check, offers a case, and takes others."""
-    page, badge = reader.page, 'a.check-badge[href="#check-ml.opt.convex-sets.projection-def"]'
-    page.click(badge)
-    assert 'Edit and run this page' in page.inner_text('.check-card .live-own')
-    page.keyboard.press('Escape')
+    """It runs the check, offers a case, and takes others."""
+    page = reader.page
     reader.press()
-    page.click(badge)
+    page.click(CHECK)
     page.click('text=Try your own numbers')
     box = page.locator('.live-own textarea')
     box.wait_for(timeout=60_000)
@@ -164,24 +169,28 @@ def test_the_card_of_a_check_tries_a_readers_own_numbers(reader):
     page.wait_for_function("document.querySelector('.live-answer').textContent.includes('unheard_of')")
     assert answer.inner_text().startswith('NameError') and not reader.problems
     page.evaluate(AXE)
-    page.evaluate(PRUNE)
-    assert not page.evaluate(SERIOUS.replace('.bd-article-container', '.check-card'))
+    assert not page.evaluate(SERIOUS, '.check-card')
+    page.keyboard.press('Escape')
 
 
 def test_an_exercise_is_done_and_kept(reader):
-    """The grader answers, and what was written is there when the page is opened again."""
+    """The grader answers, and what was written is there when the page is opened again; till then nothing of it is a barrier."""
     reader.press()
-    stub, grader = reader.cell(code='def inside(p, a, b, c)'), reader.cell(code='def weights_exist')
+    stub, grader = reader.cell(code='def edge_derivatives(w, c, x, T)'), reader.cell(code='def by_unsharing')
     reader.run(grader)
     assert 'not attempted yet' in grader.locator('.live-output').inner_text()
-    weights = 'np.linalg.solve(np.vstack([np.transpose([a, b, c]), np.ones(3)]), [*p, 1])'
-    reader.write(stub, f'def inside(p, a, b, c):\n    return ({weights} >= -1e-9).all()')
+    reader.write(stub, 'def edge_derivatives(w, c, x, T):\n    state = [x]\n    while len(state) < T:\n        state += [w * state[-1] + c]\n'
+                       '    return [w ** (T - t) * h for t, h in enumerate(state, 1)]')
     reader.run(grader)  # the stub was changed, so it runs again, too
     assert re.search(r'correct on \d+ cases', grader.locator('.live-output').inner_text())
+    reader.page.evaluate(AXE)
+    reader.page.evaluate(PRUNE)
+    assert not reader.page.evaluate(SERIOUS, '.bd-article-container')
     reader.page.reload()
+    assert reader.page.locator('.CodeMirror').count() == 0
     reader.press()
-    stub = reader.cell(code='def inside(p, a, b, c)')
-    assert 'linalg.solve' in stub.locator('.CodeMirror').inner_text()
+    stub = reader.cell(code='def edge_derivatives(w, c, x, T)')
+    assert 'enumerate(state, 1)' in stub.locator('.CodeMirror').inner_text()
     stub.locator('text=Undo changes').click()
     assert 'your turn' in stub.locator('.CodeMirror').inner_text()
 
@@ -206,26 +215,6 @@ def test_errors_interrupting_and_restarting(reader):
     reader.write(reader.cell(1), "print('before' in globals())")
     page.keyboard.press('Shift+Enter')
     assert reader.finished(reader.cell(1)).strip() == 'False'
-
-
-def test_without_its_server_a_page_says_what_to_do_and_stays_readable(page, site):
-    """Ctrl-C stops everything; the open page says so, and a page that was opened otherwise does, too."""
-    live = Live(site)
-    reader = Reader(page, live)
-    reader.press()
-    reader.write(reader.cell(1), 'import time\ntime.sleep(100)')
-    page.keyboard.press('Shift+Enter')
-    reader.wait('busy')
-    started, status, left = live.stop()
-    assert started and status == 0 and not left
-    reader.wait('stopped')
-    assert 'make live' in page.inner_text('.live-status')
-    assert page.locator('.cell_output :is(img, svg.figure)').first.is_visible() and page.locator('.bd-article h1').is_visible()
-    page.click('text=Connect')
-    reader.wait('stopped')
-    reader.cell(1).locator('.live-row >> text="Run"').click()
-    page.wait_for_timeout(100)
-    assert 'make live' in page.inner_text('.live-status') and not reader.cell(1).get_attribute('data-live')
 
 
 def test_the_token_is_in_no_command_line(tmp_path, site, page):
@@ -255,3 +244,22 @@ def test_the_token_is_in_no_command_line(tmp_path, site, page):
 def test_without_the_token_there_is_nothing_to_see(live):
     with urllib.request.urlopen(live.site + PAGE) as answer:
         assert '/login?' in answer.url and live.token not in answer.read().decode()
+
+
+def test_without_its_server_a_page_says_what_to_do_and_stays_readable(reader, live):
+    """Ctrl-C stops everything, and the open page says so, whatever is pressed. The last test: others need the server."""
+    page = reader.page
+    reader.press()
+    reader.write(reader.cell(1), 'import time\ntime.sleep(100)')
+    page.keyboard.press('Shift+Enter')
+    reader.wait('busy')
+    started, status, left = live.stop()
+    assert started and status == 0 and not left
+    reader.wait('stopped')
+    assert 'make live' in page.inner_text('.live-status')
+    assert page.locator('.cell_output :is(img, svg.figure)').first.is_visible() and page.locator('.bd-article h1').is_visible()
+    page.click('text=Connect')
+    reader.wait('stopped')
+    reader.cell(1).locator('.live-row >> text="Run"').click()
+    page.wait_for_timeout(100)
+    assert 'make live' in page.inner_text('.live-status') and not reader.cell(1).get_attribute('data-live')
