@@ -19,7 +19,7 @@ NOTEBOOKS = ROOT / 'notebooks'
 SEEN = ROOT / '.cache' / 'seen.json'
 RUNS_IN = re.compile(r'\*\*Runs in\*\* (\d+) seconds?\b')  # in the opening of a section
 PARSED = ROOT / '.cache' / 'parsed'
-DATA = ROOT / 'nbutils' / 'data' / '__init__.py'
+DATA, WEIGHTS = (ROOT / 'nbutils' / folder / '__init__.py' for folder in ('data', 'weights'))
 FOLDED = {'checks'}  # tags of cells whose code JupyterLab and Colab fold
 CAPTION = 'caption'  # tag of the text below a figure, which a page sets as its caption and JupyterLab and Colab as a cell
 EXECUTING = ('compare', 'environment', 'execute', 'notebooks', 'record', 'rerun', 'svg')  # what executes and compares
@@ -153,6 +153,8 @@ def inputs(path):
     files += [ROOT / 'nbutils' / 'maintain' / f'{module}.py' for module in EXECUTING]
     if DATA in files:
         files += DATA.parent.glob('*.*z')  # what it reads
+    if WEIGHTS in files:
+        files += WEIGHTS.parent.glob('*.safetensors')
     found = {str(f.relative_to(ROOT)): _fingerprint(f.read_bytes()) for f in sorted({*files}) if f.is_file()}
     claims = [c for c in ledger.claims().values() if c.section == name(path)]
     return found | {'python': sys.version, 'its claims in the ledger': _fingerprint(json.dumps(claims).encode())}
