@@ -311,7 +311,7 @@ def unchanged(now, was):
         return len(now) == len(was) and all(map(unchanged, now, was))
     if isinstance(was, dict):
         return now.keys() == was.keys() and all(unchanged(now[key], was[key]) for key in was)
-    if isinstance(was, (Number, str)):
+    if isinstance(was, (Number, str, set)):
         return now == was or (now != now and was != was)  # nan is as it was
     return True
 

@@ -302,6 +302,8 @@ def test_what_can_be_read_once():
     ([np.ones(2)], lambda x: x.__setitem__(0, 1)),
     (np.array([10**30, 2], object), lambda x: x.__setitem__(0, 5)),
     (np.array([1, 2]), lambda x: x.__setitem__(0, 5)),
+    ({1, 2}, lambda x: x.pop()),
+    ([{1, 2}], lambda x: x[0].add(3)),
 ])
 def test_a_changed_argument_is_reported(case, spoil):
     def answer(x):
