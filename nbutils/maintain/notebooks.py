@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import jupytext
@@ -157,7 +158,20 @@ def inputs(path):
         files += WEIGHTS.parent.glob('*.safetensors')
     found = {str(f.relative_to(ROOT)): _fingerprint(f.read_bytes()) for f in sorted({*files}) if f.is_file()}
     claims = [c for c in ledger.claims().values() if c.section == name(path)]
-    return found | {'python': sys.version, 'its claims in the ledger': _fingerprint(json.dumps(claims).encode())}
+    return found | {'python': sys.version, 'installed packages': _installed(ROOT),
+                    'its claims in the ledger': _fingerprint(json.dumps(claims).encode())}
+
+
+@functools.cache
+def _installed(root):
+    """A fingerprint of the versions that are installed of what is pinned, which need not be those that are pinned."""
+    files = [root / name for name in ('requirements.txt', 'constraints.txt')]
+    pins = ''.join(file.read_text('utf-8') for file in files if file.is_file())
+    found = []
+    for package in sorted({*re.findall(r'^([\w.-]+)==', pins, re.M)}):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found.append(f'{package} {metadata.version(package)}')
+    return _fingerprint('\n'.join(found).encode())
 
 
 def _fingerprint(content):

@@ -75,3 +75,16 @@ def test_what_a_helper_reads_is_an_input_of_the_notebooks_that_import_it(folder,
     for reads in (True, False):
         path = next(path for path in notebooks.sources() if (helper in notebooks.modules(path)) == reads)
         assert files & notebooks.inputs(path).keys() == (files if reads else set()), path
+
+
+def test_packages_of_other_versions_are_another_input(monkeypatch):
+    """What is pinned may not be what is installed: NEWEST=1, another TORCH_INDEX, an environment of one's own."""
+    path = notebooks.sources()[0]
+    known = {notebooks.name(path): notebooks.inputs(path)}
+    assert not notebooks.why(path, known)
+    version = notebooks.metadata.version
+    monkeypatch.setattr(notebooks.metadata, 'version', lambda name: '9.9' if name == 'torch' else version(name))
+    notebooks._installed.cache_clear()
+    assert notebooks.why(path, known) == ['installed packages']
+    monkeypatch.undo()
+    notebooks._installed.cache_clear()
