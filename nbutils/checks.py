@@ -177,10 +177,11 @@ def grade(answer, truth, cases=None, /, *, same=None, without=(), lines=None, tr
     combined in all ways. `cases` is a list of tuples of arguments, which are tried first. Both functions get
     copies, by position.
 
-    Numbers, arrays and tensors agree within `atol + rtol |truth|`, in equal shapes; nan agrees with nan, True and False
-    only with such; tuples, lists and dicts agree part by part. Where the truth raises a ValueError, an ArithmeticError or
-    a LookupError, the answer must raise one of that kind. An answer must leave its arguments as they are if the truth
-    does. `same(got, want)` replaces the comparison where more than one answer is right. `without` names public functions
+    Numbers, arrays and tensors agree within `atol + rtol |truth|`, in equal shapes; the second term is at most a half
+    where the truth gives integers. nan agrees with nan, and where the truth gives True or False, nothing else does;
+    tuples, lists and dicts agree part by part. Where the truth raises a ValueError, an ArithmeticError or a LookupError,
+    the answer must raise one of that kind. An answer must leave its arguments as they are if the truth does.
+    `same(got, want)` replaces the comparison where more than one answer is right. `without` names public functions
     that the answer may not call: 'numpy.linalg.inv'. `lines` says how many lines of Python may run in one call, each
     pass of a loop counted, those of libraries not: a number, or a function of the arguments.
 

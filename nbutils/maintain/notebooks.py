@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import jupytext
@@ -20,7 +21,7 @@ SEEN = ROOT / '.cache' / 'seen.json'
 RUNS_IN = re.compile(r'\*\*Runs in\*\* (\d+) seconds?\b')  # in the opening of a section
 HEADING = re.compile(r'(?:\(\S+\)=\n+)?## ')  # of a part
 PARSED = ROOT / '.cache' / 'parsed'
-DATA = ROOT / 'nbutils' / 'data' / '__init__.py'
+DATA, WEIGHTS = (ROOT / 'nbutils' / folder / '__init__.py' for folder in ('data', 'weights'))
 FOLDED = {'checks'}  # tags of cells whose code JupyterLab and Colab fold
 CAPTION = 'caption'  # tag of the text below a figure, which a page sets as its caption and JupyterLab and Colab as a cell
 EXECUTING = ('compare', 'environment', 'execute', 'notebooks', 'record', 'rerun', 'svg')  # what executes and compares
@@ -157,9 +158,24 @@ def inputs(path):
     files += [ROOT / 'nbutils' / 'maintain' / f'{module}.py' for module in EXECUTING]
     if DATA in files:
         files += DATA.parent.glob('*.*z')  # what it reads
+    if WEIGHTS in files:
+        files += WEIGHTS.parent.glob('*.safetensors')
     found = {str(f.relative_to(ROOT)): _fingerprint(f.read_bytes()) for f in sorted({*files}) if f.is_file()}
     claims = [c for c in ledger.claims().values() if c.section == name(path)]
-    return found | {'python': sys.version, 'its claims in the ledger': _fingerprint(json.dumps(claims).encode())}
+    return found | {'python': sys.version, 'installed packages': _installed(ROOT),
+                    'its claims in the ledger': _fingerprint(json.dumps(claims).encode())}
+
+
+@functools.cache
+def _installed(root):
+    """A fingerprint of the versions that are installed of what is pinned, which need not be those that are pinned."""
+    files = [root / name for name in ('requirements.txt', 'constraints.txt')]
+    pins = ''.join(file.read_text('utf-8') for file in files if file.is_file())
+    found = []
+    for package in sorted({*re.findall(r'^([\w.-]+)==', pins, re.M)}):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found.append(f'{package} {metadata.version(package)}')
+    return _fingerprint('\n'.join(found).encode())
 
 
 def _fingerprint(content):

@@ -21,7 +21,9 @@ def places(book):
 @pytest.mark.parametrize('label', sorted(TABLE))
 def test_display_runs_as_printed(label):
     meanings, tries = TABLE[label]
-    check(label, display(label), lambda test, cases: _counterexample(test, cases, tries), **meanings)
+    report = check(label, display(label), lambda test, cases: _counterexample(test, cases, tries), **meanings)
+    flipped = [text for kind, text in report.spoilt['same'] if kind == 'sign flipped']
+    assert not flipped or label in prints.FLIPPED, f'no case tells this print from that of the page: {flipped[0]}'
 
 
 def test_the_lists_name_displays_of_the_book_once(places):

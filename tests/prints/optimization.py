@@ -267,6 +267,7 @@ def strong_bowl(v):
 
 
 _strong = dict(f=[strong_bowl, strongly_convex], mu=1.0)
+_aside = np.array([1., -2])  # a minimizer that is not zero, whose sign would not matter
 
 prints(
     'convex_functions-strong',
@@ -278,11 +279,12 @@ prints(
 )
 prints(
     'convex_functions-distance',
-    **_strong,
+    f=[lambda v, f=f: f(v - _aside) for f in _strong['f']],
+    mu=_strong['mu'],
     tries=20,
     x=vectors(2, -2, 2),
-    x_star=np.zeros(2),
-    equality=dict(f=strong_bowl, x=_soft_way),
+    x_star=_aside,
+    equality=dict(f=lambda v: strong_bowl(v - _aside), x=_aside + _soft_way),
 )
 prints(
     'ml.convexity.sum',
@@ -589,8 +591,8 @@ def descent(x, eta=0.2):
 
 prints(
     'gradient_descent-sum',
-    f=strong_bowl,
-    inf_f=0.0,
+    f=lambda v: strong_bowl(v) - 3,
+    inf_f=-3.0,
     L=6,
     eta=0.2,
     x=[descent(np.array([1., -1]))],
@@ -811,17 +813,17 @@ def huber(x):
 
 prints(
     'stationary_points-rate',
-    f=huber,
+    f=lambda x: huber(x + 2) - 3,
     eta=1.0,
     t=[1, 2, 5, 10, 20],
-    x=lambda t: 21.0 - t,  # on the arm, where each step is one long
-    x_star=0.0,
+    x=lambda t: 19.0 - t,  # on the arm, where each step is one long
+    x_star=-2.0,
     slip=('promises the square', r'f(\mathbf{x}_t) - f(\mathbf{x}^*) \le \frac{\|\mathbf{x}_0 - \mathbf{x}^*\|^2}{2 \eta t^2} .'),
 )
 prints(
     'aw.gd-conv.always-stationary',
-    f=strong_bowl,
-    inf_f=0.0,
+    f=lambda v: strong_bowl(v) - 3,
+    inf_f=-3.0,
     L=6,
     T=[1, 2, 5],
     t=range(0, 6),
@@ -884,11 +886,12 @@ prints(
 )
 prints(
     'stationary_points-certificate',
-    **_strong,
+    f=[lambda v, f=f: f(v) + 3 for f in _strong['f']],
+    mu=_strong['mu'],
     tries=30,
     x=vectors(2, -2, 2),
-    f_star=0.0,
-    equality=dict(f=strong_bowl, x=_soft_way),
+    f_star=3.0,
+    equality=dict(f=lambda v: strong_bowl(v) + 3, x=_soft_way),
 )
 
 # momentum
@@ -1270,12 +1273,12 @@ def soft_by_torch(v, gamma):
 prints('subgradients-soft', v=scalars(-4, 4), gamma=scalars(0, 2), prox_gamma_cdot=of(lambda gamma: lambda v: soft_by_torch(v, gamma)))
 prints(
     'subgradients-ista-bound',
-    F=of(lambda delta: lambda w: delta * abs(w[0])),
+    F=of(lambda delta: lambda w: delta * abs(w[0] + 2) - 3),
     delta=[0.1, 0.3, 1],
     L=1.0,
     t=[1, 2, 5, 10],
-    w=of(lambda delta: lambda t: np.array([max(1 - delta * t, 0)])),
-    w_star=np.zeros(1),
+    w=of(lambda delta: lambda t: np.array([max(1 - delta * t, 0) - 2])),
+    w_star=np.array([-2.0]),
     slip=(
         'promises the square',
         r'F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .',
@@ -1351,18 +1354,18 @@ prints(
     kappa=[1.5, 4, 20],
     t=range(0, 5),
     start=strategies.lists(scalars(0, 3), min_size=2, max_size=2).map(np.array),
-    w=of(lambda start, kappa: lambda t: walk_in_the_corner(start, kappa)(t)),
-    w_star=np.zeros(2),
+    w=of(lambda start, kappa: lambda t: walk_in_the_corner(start, kappa)(t) - 2),
+    w_star=np.array([-2.0, -2]),
     equality=dict(kappa=4, start=np.array([2., 0])),
 )
 prints(
     'pgd-one-over-t',
-    f=of(lambda delta: lambda w: delta * w[0]),
+    f=of(lambda delta: lambda w: delta * w[0]),  # over w >= -2
     delta=[0.1, 0.3, 1],
     L=1.0,
     t=[1, 2, 5, 10],
-    w=of(lambda delta: lambda t: np.array([max(1 - delta * t, 0)])),
-    w_star=np.zeros(1),
+    w=of(lambda delta: lambda t: np.array([max(1 - delta * t, 0) - 2])),
+    w_star=np.array([-2.0]),
     slip=(
         'promises the square',
         r'f(\mathbf{w}^{(t)}) - f(\mathbf{w}^*) \le \frac{L \, \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .',
@@ -1603,8 +1606,8 @@ prints(
     G=of(lambda mu: 2 * mu),
     draws=Random(list(product([-1, 1], repeat=4))),
     t=range(1, 6),
-    w=of(walk_to_the_mean),
-    w_star=np.zeros(1),
+    w=of(lambda mu, draws: lambda t: walk_to_the_mean(mu, draws)(t) - 1),  # all minima moved by -1
+    w_star=np.array([-1.0]),
     also_turned=1,  # the bound holds at the start, too
     slip=(
         'forgets the squares of the slopes',

@@ -176,6 +176,11 @@ def test_long_results_show_the_entry_that_differs():
     (None, None, 0, 'it gives 0, expected None'),
     ({1, 2}, {2, 1}, [1, 2], 'it gives [1, 2], expected {1, 2}'),
     (np.ones((1, 2)), [[1, 1]], np.ones(2), 'it gives an array of shape (2,), expected an array of shape (1, 2): [[1, 1]]'),
+    (10**7, 1e7, 10**7 + 1, 'it gives 10000001, expected 10000000'),
+    (10**7, 10**7 * (1 + 1e-9), 10**7 + 1.0, 'it gives 10000001, expected 10000000'),
+    (1e7, 10**7 + 1, 10**7 + 20, 'it gives 1.000002e+07, expected 1e+07'),
+    (np.array([10**7, 1]), [1e7, 1], [10**7 + 1, 1], 'it gives [10000001, 1], expected [10000000, 1]'),
+    (torch.tensor([10**7]), torch.tensor([10**7]), torch.tensor([10**7 - 1]), 'it gives [9999999], expected [1e+07]'),
     (1.0, torch.tensor(1.0), torch.tensor([1.0]), 'it gives a tensor of shape (1,), expected a number: 1'),
 ])
 def test_values(want, right, wrong, message):
@@ -297,6 +302,8 @@ def test_what_can_be_read_once():
     ([np.ones(2)], lambda x: x.__setitem__(0, 1)),
     (np.array([10**30, 2], object), lambda x: x.__setitem__(0, 5)),
     (np.array([1, 2]), lambda x: x.__setitem__(0, 5)),
+    ({1, 2}, lambda x: x.pop()),
+    ([{1, 2}], lambda x: x[0].add(3)),
 ])
 def test_a_changed_argument_is_reported(case, spoil):
     def answer(x):

@@ -69,3 +69,27 @@ def test_what_is_kept_is_what_jupytext_reads(section, tmp_path, monkeypatch):
     section.write_text(SECTION.replace('Three', 'Four'), 'utf-8')
     assert 'Four' in notebooks.read(section).cells[0].source
     assert len(list((tmp_path / 'parsed').iterdir())) == 1
+
+
+@pytest.mark.parametrize('folder, pattern', [('data', '*.npz'), ('data', '*.gz'), ('weights', '*.safetensors')])
+def test_what_a_helper_reads_is_an_input_of_the_notebooks_that_import_it(folder, pattern):
+    """Else data and weights that were made anew would leave them unexecuted."""
+    files = {str(file.relative_to(notebooks.ROOT)) for file in (notebooks.ROOT / 'nbutils' / folder).glob(pattern)}
+    helper = notebooks.ROOT / 'nbutils' / folder / '__init__.py'
+    assert files
+    for reads in (True, False):
+        path = next(path for path in notebooks.sources() if (helper in notebooks.modules(path)) == reads)
+        assert files & notebooks.inputs(path).keys() == (files if reads else set()), path
+
+
+def test_packages_of_other_versions_are_another_input(monkeypatch):
+    """What is pinned may not be what is installed: NEWEST=1, another TORCH_INDEX, an environment of one's own."""
+    path = notebooks.sources()[0]
+    known = {notebooks.name(path): notebooks.inputs(path)}
+    assert not notebooks.why(path, known)
+    version = notebooks.metadata.version
+    monkeypatch.setattr(notebooks.metadata, 'version', lambda name: '9.9' if name == 'torch' else version(name))
+    notebooks._installed.cache_clear()
+    assert notebooks.why(path, known) == ['installed packages']
+    monkeypatch.undo()
+    notebooks._installed.cache_clear()

@@ -3,6 +3,7 @@ import ast
 import importlib.metadata
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -113,3 +114,18 @@ def test_binder_installs_from_the_lock_without_test_tools():
     assert 'torch' in names and names <= known & pins('constraints.txt').keys() and '.' in lines and '-c ../constraints.txt' in lines
     python = (ROOT / 'binder' / 'runtime.txt').read_text().strip().removeprefix('python-')
     assert f'python-version: "{python}"' in (ROOT / '.github' / 'workflows' / 'ci.yml').read_text()
+
+
+# sudo hands none of the caller's environment on, and a package that asks a question would wait for ever
+def test_a_fresh_machine_is_asked_nothing(tmp_path):
+    for name in ('bash', 'sh', 'dirname', 'env', 'cat'):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    (tmp_path / 'python3').symlink_to(sys.executable)
+    for name, does in {'id': 'echo 1000', 'make': ':', 'sudo': 'env -i "PATH=$PATH" "$@"',
+                       'apt-get': f'echo "$DEBIAN_FRONTEND $*" >> {tmp_path}/asked'}.items():
+        (tmp_path / name).write_text(f'#!/bin/sh\n{does}\n')
+        (tmp_path / name).chmod(0o755)
+    subprocess.run([ROOT / '.ci' / 'run'], env={'PATH': str(tmp_path)}, check=True)
+    installs = [line for line in (tmp_path / 'asked').read_text().splitlines() if ' install ' in line]
+    assert len(installs) == 2 and 'chromium' in installs[0] and 'texlive' in installs[1]
+    assert all(line.startswith('noninteractive ') for line in installs), installs
