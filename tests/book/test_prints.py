@@ -1,4 +1,6 @@
 """The displays of the book run as printed, and each that does not has a reason."""
+import re
+
 import pytest
 import yaml
 
@@ -10,7 +12,8 @@ from nbutils.printed.comparing import compared
 from nbutils.printed.displays import display, displays
 from tests import prints
 
-TABLE, UNRUN = prints.table(), prints.unrun()
+TABLE, UNRUN, ALIKE = prints.table(), prints.unrun(), prints.alike()
+ZERO = re.compile(r'-(\\mathbf\{0\}|0)(?![\d.])')
 
 
 @pytest.fixture(scope='module')
@@ -22,13 +25,16 @@ def places(book):
 def test_display_runs_as_printed(label):
     meanings, tries = TABLE[label]
     report = check(label, display(label), lambda test, cases: _counterexample(test, cases, tries), **meanings)
-    flipped = [text for kind, text in report.spoilt['same'] if kind == 'sign flipped']
-    assert not flipped or label in prints.FLIPPED, f'no case tells this print from that of the page: {flipped[0]}'
+    alike = {kind: text for kind, text in report.spoilt['same'] if kind != 'factors swapped' and not ZERO.search(text)}
+    unsaid = sorted(alike.keys() ^ ALIKE.get(label, {}).keys())
+    assert not unsaid, (f'{unsaid[0]}: no case tells {alike[unsaid[0]]} from what is displayed: choose others, or say in tests/prints/alike.yml '
+                        'why it is the same' if unsaid[0] in alike else f'tests/prints/alike.yml: {unsaid[0]} is noticed')
 
 
 def test_the_lists_name_displays_of_the_book_once(places):
     for label in [*TABLE, *UNRUN]:
         assert label in displays(), f'{label} is no display of the book: take it from tests/prints'
+    assert set(ALIKE) <= set(TABLE), 'tests/prints/alike.yml names displays that are not in the table'
     twice = set(TABLE) & set(UNRUN) | {label for label, (_, place) in places.items() if place == 'page'} & {*TABLE, *UNRUN}
     assert not twice, f'in two lists, or on the page as well: {sorted(twice)}'
     assert {reason for reason, _ in UNRUN.values()} <= set(prints.REASONS)

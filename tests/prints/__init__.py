@@ -12,17 +12,6 @@ import yaml
 
 from nbutils.cases import seeds
 
-# Displays with a sign that can be flipped, and both sides stay the same in all cases: a false print could pass unseen where
-# a letter that stands behind the sign is zero in all of them, as the minimum of a function or the end of an interval.
-FLIPPED = {
-    # true with the other sign, too
-    'chain-paths', 'eq-control-variate', 'eq-expect-quadratic', 'eq-expect-variance', 'eq-jensen-kl', 'eq-reparam-baseline',
-    'ml.bv.formula', 'momentum-filter', 'pinv-tikhonov', 'softmax-vjp-centred',
-    # a letter is zero, or too small to count, in all cases
-    'dl.limits.loan-increment', 'eq-conc-one-sided', 'hidden-hinges', 'knn-arrival', 'knn-gamma', 'lasso-fista-bound',
-    'ml.ms.hoeffding.ineq', 'ml.ms.hoeffding.use', 'ml.ms.k-errors.claim', 'ml.ms.union.selection', 'parameters-first',
-    'pgd-multipliers',
-}
 REASONS = ('words', 'definition', 'quantifier', 'asymptotic', 'notation')
 HERE = Path(__file__).parent
 TABLE = {}  # label -> (keywords of `nbutils.printed.checking.check`, number of cases)
@@ -53,3 +42,8 @@ def unrun():
     """{label: (reason, remark)} of the displays that cannot run."""
     chapters = yaml.safe_load((HERE / 'unrun.yml').read_text('utf-8'))
     return {label: reason for labels in chapters.values() for label, entry in labels.items() for reason in entry.items()}
+
+
+def alike():
+    """{label: {kind of slip: why a print with it says the same as the display}}."""
+    return yaml.safe_load((HERE / 'alike.yml').read_text('utf-8'))

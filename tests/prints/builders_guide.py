@@ -77,7 +77,7 @@ prints(
 
 @functools.cache
 def first():
-    return steps_of(lambda p: torch.optim.Adam(p, eps=0.5), [0.1, 0.1])
+    return steps_of(lambda p: torch.optim.Adam(p, eps=0.5), [0.1, 0.1, 0.1])
 
 
 prints(

@@ -211,7 +211,7 @@ def multiplications(n, forward):
 
 prints(
     'chain-costs',
-    widths=[[3, 4, 2, 5], [7, 1, 3, 2]],
+    widths=[[3, 5, 2, 4], [7, 2, 3, 1]],
     n=of(lambda widths: lambda layer: widths[layer]),
     L=3,
     C_forward=of(lambda widths: multiplications(widths, True)),

@@ -668,32 +668,32 @@ prints('kernels-rbf', x=vectors(2, -2, 2), z=vectors(2, -2, 2), gamma=scalars(0.
 
 
 class Features:
-    """A function of the Gaussian kernel's space: sum of a_i k(x_i, .)."""
+    """A function of the space of `scale` times the Gaussian kernel: sum of a_i k(x_i, .)."""
 
-    def __init__(self, a, x, gamma=0.5):
-        self.a, self.x, self.gamma = np.array(a), np.array(x, float).reshape(len(a), -1), gamma
+    def __init__(self, a, x, gamma=0.5, scale=1.0):
+        self.a, self.x, self.gamma, self.scale = np.array(a), np.array(x, float).reshape(len(a), -1), gamma, scale
 
     def __call__(self, x):
-        return self.a @ rbf_kernel(self.x, np.reshape(x, (1, -1)), self.gamma)[:, 0]
+        return self.scale * self.a @ rbf_kernel(self.x, np.reshape(x, (1, -1)), self.gamma)[:, 0]
 
 
 def inner(f, g):
-    return f.a @ rbf_kernel(f.x, g.x, f.gamma) @ g.a
+    return f.scale * f.a @ rbf_kernel(f.x, g.x, f.gamma) @ g.a
 
 prints(
     'kernels-evaluation',
-    f=[Features([1, -2], [0, 1.5]), Features([3], [2])],
+    f=[Features([1, -2], [0, 1.5], scale=0.25), Features([3], [2], scale=0.25), Features([3], [2], scale=4.0)],
     x=scalars(-3, 3),
-    k=lambda x, *z: gaussian_kernel(0.5)(x, *z) if z else Features([1], [x]),
+    k=of(lambda f: lambda x, *z: f.scale * gaussian_kernel(0.5)(x, *z) if z else Features([1], [x], scale=f.scale)),
     inner=inner,
-    equality=dict(f=Features([3], [2]), x=2.0),
+    equality=[dict(f=Features([3], [2], scale=scale), x=2.0) for scale in (0.25, 4.0)],  # on either side of 1, whose root is 1
 )
 prints(
     'kernels-lipschitz',
-    f=[Features([1, -2], [[0, 0], [1.5, 1]]), Features([1, -1], [[0.1, 0], [0, 0]])],
+    f=[Features([1, -2], [[0, 0], [1.5, 1]], 2.0), Features([1, -1], [[0.1, 0], [0, 0]], 2.0)],
     x=[np.array([0.1, 0]), np.array([1., 2])],
     z=[np.zeros(2), np.array([0.5, -1])],
-    gamma=0.5,
+    gamma=2.0,
     inner=inner,
     slip=('without the 2', r'|f(\mathbf{x}) - f(\mathbf{z})| \le \sqrt{\gamma}\, \|f\| \, \|\mathbf{x} - \mathbf{z}\|'),
 )
@@ -760,18 +760,19 @@ prints('knn-expanded', a=vectors(3), x=vectors(3))
 
 
 def expansion_error(a, x):
-    """How far the expanded square, computed in floating point, is from the exact one."""
+    """How far the expanded square, computed in float32, is from the exact one."""
+    a, x = np.float32(a), np.float32(x)
     exact = sum((Fraction(p) - Fraction(q)) ** 2 for p, q in zip(a.tolist(), x.tolist(), strict=True))
     return float(abs(Fraction(float((a * a).sum() - 2 * (a @ x) + (x * x).sum())) - exact))
 
-_far = normal(3).map(lambda v: 1e8 + v)
+_far = normal(3).map(lambda v: 1e3 + v)
 
 prints(
     'knn-gamma',
     a=_far,
     x=_far,
     d=3,
-    u=2.0 ** -53,
+    u=2.0 ** -24,
     error=of(expansion_error),
     slip=('measures from each other and not from the origin',
           r'\text{error} \le \gamma_{d+2} \|\mathbf{a} - \mathbf{x}\|^2, \qquad \gamma_m = \frac{m u}{1 - m u}'),
@@ -856,8 +857,8 @@ prints(
     d=10,
     n=[1, 3, 100, 1000],
     differing=Random(range(11), of(lambda n: nearest_corner(n, 10))),
-    x=np.zeros(10),
-    x_prime=of(lambda differing: (np.arange(10) < differing) * 1.0),
+    x=np.arange(10) % 2 * 1.0,
+    x_prime=of(lambda differing: abs(np.arange(10) % 2 - (np.arange(10) < differing))),
     slip=('the exponent of an average', r"\mathbb{E} \|\mathbf{x} - \mathbf{x}'\| \le 2 \sqrt d \Big( 1 + \frac{1}{e (d - 1)} \Big) n^{-1/2}"),
 )
 prints(
@@ -876,9 +877,9 @@ prints(
     'knn-concentrate',
     n=2,
     d=12,
-    mu=2,  # a coordinate is 1 or -1, so its squared difference 0 or 4
-    v=4,
-    D=Random([4.0 * np.array(counts) for counts in _counts_of_two],
+    mu=4.5,  # a coordinate is 1.5 or -1.5, so its squared difference 0 or 9
+    v=20.25,
+    D=Random([9.0 * np.array(counts) for counts in _counts_of_two],
              [stats.binom.pmf([i, j], 12, 0.5).prod() * (1 + (i != j)) for i, j in _counts_of_two]),
     epsilon=[0.2, 0.6],
     slip=('the square of the dimension',

@@ -66,15 +66,15 @@ _seen, _aims = np.random.default_rng(3).normal(size=(2, 4, 5))
 prints(
     'eq-kernel-gradient',
     tries=12,
-    V=normal(2, 3),
+    V=normal(2, 2),
     X=lambda i, j: _seen[i - 1, j - 1],  # with a and b from 1, as the entries of an array are numbered here
     r=3,
-    c=3,
+    c=4,
     Y=of(lambda V: signal.correlate2d(_seen, V, 'valid')),
-    L=of(lambda Y: (np.sin(Y) * _aims[:3, :3]).sum()),
+    L=of(lambda Y: (np.sin(Y) * _aims[:3, :4]).sum()),
     D=of(lambda Y: lambda i, j: np.cos(Y[i, j]) * _aims[i, j]),
     a=range(1, 3),
-    b=range(1, 4),
+    b=range(1, 3),
 )
 
 _f, _g = np.random.default_rng(0).normal(size=(2, 3, 3))

@@ -16,17 +16,17 @@ prints(
     x=matrices(1, 3), W_1=matrices(3, 2), b_1=matrices(1, 2), W_2=matrices(2, 2), b_2=matrices(1, 2),
 )
 
-_ends = np.linspace(0, 2, 5)  # of four pieces
+_ends = np.linspace(0.5, 2.5, 5)  # of four pieces
 
 prints(
     'hidden-hinges',
     m=4,
-    a=0,
+    a=0.5,
     f=[np.sin, np.exp, np.sqrt],
     t=[list(_ends[:-1])],
     s=of(lambda f: list(np.diff(f(_ends)) / 0.5)),
     relu=lambda z: max(z, 0),
-    x=scalars(0, 2),
+    x=scalars(0.5, 2.5),
     f_m=of(lambda f: lambda x: np.interp(x, _ends, f(_ends))),
 )
 
@@ -72,7 +72,7 @@ prints('gradients-clip', g=normal(3), c=scalars(0.1, 4), g_new=of(lambda g, c: g
 
 prints(
     'dl.limits.loan-increment',
-    p=[lambda s, c=c, k=k: s**k / (s**k + c**k) for c in (20, 100) for k in (0.5, 1, 2)],
+    p=[lambda s, c=c, k=k: 0.1 + 0.9 * s**k / (s**k + c**k) for c in (20, 100) for k in (0.5, 1, 2)],
     slip=('turns the comparison round', 'p(50) - p(0) < p(1050) - p(1000)'),
 )
 

@@ -266,7 +266,11 @@ def strong_bowl(v):
     return v @ _soft @ v / 2
 
 
-_strong = dict(f=[strong_bowl, strongly_convex], mu=1.0)
+def steep_bowl(v):
+    return 1.5 * strong_bowl(v)
+
+
+_strong = dict(f=[steep_bowl, lambda v: 1.5 * strongly_convex(v)], mu=1.5)
 _aside = np.array([1., -2])  # a minimizer that is not zero, whose sign would not matter
 
 prints(
@@ -275,7 +279,7 @@ prints(
     tries=20,
     x=vectors(2, -2, 2),
     y=vectors(2, -2, 2),
-    equality=dict(f=strong_bowl, x=np.ones(2), y=np.ones(2) + _soft_way),
+    equality=dict(f=steep_bowl, x=np.ones(2), y=np.ones(2) + _soft_way),
 )
 prints(
     'convex_functions-distance',
@@ -284,7 +288,7 @@ prints(
     tries=20,
     x=vectors(2, -2, 2),
     x_star=_aside,
-    equality=dict(f=lambda v: strong_bowl(v - _aside), x=_aside + _soft_way),
+    equality=dict(f=lambda v: steep_bowl(v - _aside), x=_aside + _soft_way),
 )
 prints(
     'ml.convexity.sum',
@@ -539,7 +543,7 @@ _at_an_angle = dict(
     p=lambda t: polar(2.2 * t),
     alpha=of(lambda t: 2.2 * t - np.arctan2(*quad_slope(_places[t - 1])[::-1])),
 )
-prints('aw.gd.cosine', **_at_an_angle)
+prints('aw.gd.cosine', **_at_an_angle | dict(p=lambda t: 1.5 * polar(2.2 * t)))
 prints('aw.gd.cosine-unit', **_at_an_angle)
 prints(
     'aw.gd.half-circle',
@@ -891,7 +895,7 @@ prints(
     tries=30,
     x=vectors(2, -2, 2),
     f_star=3.0,
-    equality=dict(f=lambda v: strong_bowl(v) + 3, x=_soft_way),
+    equality=dict(f=lambda v: steep_bowl(v) + 3, x=_soft_way),
 )
 
 # momentum
@@ -1170,19 +1174,19 @@ prints(
 
 
 def box_of_slopes(w):
-    """Membership in the subdifferential of |w_1| + 3 |w_2|."""
-    low, high = (np.where(w == 0, side, np.sign(w)) * [1, 3] for side in (-1, 1))
+    """Membership in the subdifferential of 2 |w_1| + 3 |w_2|."""
+    low, high = (np.where(w == 0, side, np.sign(w)) * [2, 3] for side in (-1, 1))
     return lambda g: bool(np.all((low <= g) & (g <= high)))
 
 
 def slanted_path(rate, steps=7):
-    """Iterates of torch's SGD on |w_1| + 3 |w_2|, and the subgradients that autograd takes."""
+    """Iterates of torch's SGD on 2 |w_1| + 3 |w_2|, and the subgradients that autograd takes."""
     import torch
     w = torch.tensor([1., 0.], dtype=torch.float64, requires_grad=True)
     optimizer, seen, slopes = torch.optim.SGD([w], lr=rate), [w.detach().numpy().copy()], []
     for _ in range(steps):
         optimizer.zero_grad()
-        (w.abs() * torch.tensor([1., 3.], dtype=torch.float64)).sum().backward()
+        (w.abs() * torch.tensor([2., 3.], dtype=torch.float64)).sum().backward()
         optimizer.step()
         seen.append(w.detach().numpy().copy())
         slopes.append(w.grad.numpy().copy())
@@ -1193,7 +1197,7 @@ _slanted = {rate: slanted_path(rate) for rate in (0.3, 1.7)}  # the long steps j
 
 
 def slanted(w):
-    return abs(w) @ [1, 3]
+    return abs(w) @ [2, 3]
 
 
 _walk = dict(
@@ -1209,6 +1213,7 @@ prints('ml.opt.subgradient-descent.update', **_walk, partial_L=box_of_slopes, al
 prints(
     'subgradients-distance',
     **_walk | dict(t=range(0, 6)),
+    also_true=1,  # the third power of the last norm, which is above 1
     w_star=[np.zeros(2), np.array([2., 0])],  # both make the second line an equality at first; the other end is higher
     e=of(lambda w_star, gamma: lambda t: _slanted[gamma][0][t] - w_star),
 )
@@ -1273,12 +1278,12 @@ def soft_by_torch(v, gamma):
 prints('subgradients-soft', v=scalars(-4, 4), gamma=scalars(0, 2), prox_gamma_cdot=of(lambda gamma: lambda v: soft_by_torch(v, gamma)))
 prints(
     'subgradients-ista-bound',
-    F=of(lambda delta: lambda w: delta * abs(w[0] + 2) - 3),
+    F=of(lambda delta: lambda w: delta * abs(w[0] + 3) - 3),
     delta=[0.1, 0.3, 1],
     L=1.0,
     t=[1, 2, 5, 10],
-    w=of(lambda delta: lambda t: np.array([max(1 - delta * t, 0) - 2])),
-    w_star=np.array([-2.0]),
+    w=of(lambda delta: lambda t: np.array([max(2 - delta * t, 0) - 3])),
+    w_star=np.array([-3.0]),
     slip=(
         'promises the square',
         r'F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .',
@@ -1360,12 +1365,12 @@ prints(
 )
 prints(
     'pgd-one-over-t',
-    f=of(lambda delta: lambda w: delta * w[0]),  # over w >= -2
+    f=of(lambda delta: lambda w: delta * w[0]),  # over w >= -3
     delta=[0.1, 0.3, 1],
     L=1.0,
     t=[1, 2, 5, 10],
-    w=of(lambda delta: lambda t: np.array([max(1 - delta * t, 0) - 2])),
-    w_star=np.array([-2.0]),
+    w=of(lambda delta: lambda t: np.array([max(2 - delta * t, 0) - 3])),
+    w_star=np.array([-3.0]),
     slip=(
         'promises the square',
         r'f(\mathbf{w}^{(t)}) - f(\mathbf{w}^*) \le \frac{L \, \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .',

@@ -102,7 +102,8 @@ _flips = dict(
     tries=8,
 )
 
-prints('eq-bayes-density', **_flips)
+prints('eq-bayes-density', **_flips | dict(  # with a prior that is not flat
+    p=lambda theta, *k: stats.beta.pdf(theta, k[0] + 2, 8 - k[0]) if k else stats.beta.pdf(theta, 2, 3)))
 prints('eq-bayes-beta', **_flips)
 prints('eq-bayes-succession', H=1, **_flips | dict(P=lambda H, k: stats.betabinom.pmf(H, 1, k + 1, 6 - k)))
 
@@ -192,7 +193,7 @@ _claims = Random(list(product([0., 1, 5], repeat=3)))
 
 prints(
     'eq-random-sum',
-    w=[np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.5, 0, 0.5, 0])],
+    w=[np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.5, 0, 0, 0.5])],  # variances 1 and 9/4
     N=Random(range(4), of(lambda w: w)),
     claims=_claims,
     S=of(lambda N, claims: sum(claims[:int(N)])),
@@ -258,14 +259,14 @@ prints(
     **_spread,
 )
 _coins = dict(
-    Theta=Random([0., 2]),
-    sample=Random(list(product([0., 2], repeat=3))),
+    Theta=Random([-3., 1]),
+    sample=Random(list(product([-3., 1], repeat=3))),
     Theta_n=of(lambda n, sample: sample[n - 1]),
     n=range(1, 4),
     N=3,
-    a=0,
-    b=2,
-    epsilon=[0.3, 1],
+    a=-3,
+    b=1,
+    epsilon=[0.6, 2],
 )
 
 prints(
@@ -314,15 +315,15 @@ prints(
     'ml.ms.hoeffding.use',
     also_true=2,  # one side is less likely than both, and an error above N never happens
     sample=_test_set,
-    ell=loss,
+    ell=lambda y, guess: 4 * loss(y, guess) - 3,
     f=_classifiers,
-    L_D=risk,
-    L_S=of(lambda sample: lambda f: np.mean([loss(_pairs[int(k)][1], f(_pairs[int(k)][0])) for k in sample])),
+    L_D=lambda f: 4 * risk(f) - 3,
+    L_S=of(lambda sample: lambda f: np.mean([4 * loss(_pairs[int(k)][1], f(_pairs[int(k)][0])) - 3 for k in sample])),
     N=3,
-    a=0,
+    a=-3,
     b=1,
-    epsilon=[0.3, 0.5],
-    delta=of(lambda epsilon: 2 * np.exp(-6 * epsilon ** 2)),
+    epsilon=[1.2, 2.0],
+    delta=of(lambda epsilon: 2 * np.exp(-6 * (epsilon / 4) ** 2)),
 )
 
 # the Gaussian
@@ -463,7 +464,10 @@ _path = dict(epsilon=Random(_grid, bell(_grid)), q=bell, g=lambda theta, t: thet
 
 prints('la.reparam.identity', tries=10, **_moving, **_density, **_path)
 prints('la.reparam.gradient-1', tries=4, **_moving, **_density, **_path)
-prints('la.reparam.gradient-2', tries=4, **_moving, **_path)
+prints(
+    'la.reparam.gradient-2', tries=4, theta=scalars(0.5, 2), f=[lambda z: z ** 2 + z, np.sin],
+    **_path | dict(g=lambda theta, t: theta ** 2 + theta * t),  # whose slope is no constant
+)
 
 
 def estimators(D, mu, sigma):

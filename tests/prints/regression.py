@@ -779,7 +779,7 @@ prints(
         y=np.array([2.0, 3.0]),
         N=2,
         k=range(1, 14),
-        walk=of(lambda P: accelerated(P, np.zeros(2), 16)),
+        walk=of(lambda P: accelerated(P, np.array([0.5, -1.0]), 16)),
         w=of(lambda walk: lambda k: walk[0][k]),
         w_star=of(by_lasso),
     ),
@@ -859,15 +859,15 @@ prints(
     slip=('forgets the square at the range', r'''\Pr\bigg[ \big| L_{\mathcal{D}}(f) - L_{S_{\text{test}}}(f) \big| \ge
         \sqrt{\frac{(b - a) \ln(2/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
     tries=5,
-    f=of(lambda: 0.0),
+    f=of(lambda: 0.0),  # what it adds to each loss
     rate=[0.2, 0.5],
     count=Random(range(13), of(lambda rate: stats.binom.pmf(np.arange(13), 12, rate))),
     a=scalars(-2, 0),
     b=scalars(2, 9),
     delta=scalars(0.05, 0.9),
     S_test=of(lambda a, b, count: [b] * count + [a] * (12 - count)),
-    L_S=of(lambda S_test: lambda f: np.mean(S_test)),
-    L_D=of(lambda a, b, rate: lambda f: rate * b + (1 - rate) * a),
+    L_S=of(lambda S_test: lambda f: np.mean(S_test) + f),
+    L_D=of(lambda a, b, rate: lambda f: rate * b + (1 - rate) * a + f),
 )
 _flattery = dict(
     n=12,
@@ -964,10 +964,10 @@ prints(
     'polyfit-vandermonde',
     tries=30,
     slip=('takes the rate of half the interval', r'\mathbf{x} \in [-1, 1]^N \implies \kappa(\mathbf{V}) \ge \frac{(1 + \sqrt2)^{2d}}{2\sqrt{1 + d}}'),
-    low=[-10.0, -1.0, 0.0],
+    ends=[(-10.0, 1.0), (-1.0, 1.0), (0.0, 1.0), (0.0, 2.0), (-1.0, 2.0), (-2.0, 1.0)],
     d=[1, 2, 4],
     N=of(lambda d: d + 3),
-    x=of(lambda low, N: low + (1 - low) * (1 - np.cos(np.pi * (np.arange(N) + 0.5) / N)) / 2),  # Chebyshev's points
+    x=of(lambda ends, N: ends[0] + (ends[1] - ends[0]) * (1 - np.cos(np.pi * (np.arange(N) + 0.5) / N)) / 2),  # Chebyshev's points
     V=of(lambda x, d: np.vander(x, d + 1, increasing=True)),
     kappa=np.linalg.cond,
 )
@@ -1072,19 +1072,22 @@ prints(
 
 # model_selection
 
-# three models on three equally likely examples: the share of the range that each loses there
-_losses = np.array([[0., 0., 1.], [1., 0., 0.5], [0., 1., 1.]])
+# two models on three examples: the share of the range that each loses there, and how often a test set of four has each. One
+# law makes the test err by nearly the range, once in a million times
+_losses = np.array([[0., 1., 0.], [1., 0., 0.]])
+_counts = [(i, j, 4 - i - j) for i in range(5) for j in range(5 - i)]
 _models = dict(
-    K=3,
-    N=2,
-    a=scalars(-2, 0),
-    b=scalars(1, 60),
-    f=of(lambda: [0, 1, 2]),
-    S_test=Random(product(range(3), repeat=2)),
+    K=2,
+    N=4,
+    a=[-45.0, -0.7],
+    b=[15.0],
+    chances=[np.array([0.96, 0.02, 0.02]), np.array([0.9, 0.05, 0.05]), np.array([0.5, 0.3, 0.2])],
+    f=of(lambda: [0, 1]),
+    S_test=Random([[0] * i + [1] * j + [2] * k for i, j, k in _counts], of(lambda chances: stats.multinomial(4, chances).pmf(_counts))),
     L_test=of(lambda S_test, a, b: lambda f: a + (b - a) * _losses[f][list(S_test)].mean()),
-    L_D=of(lambda a, b: lambda f: a + (b - a) * _losses[f].mean()),
-    k_star=of(lambda L_D: int(np.argmin([L_D(f) for f in range(3)])) + 1),
-    k_hat=of(lambda L_test: int(np.argmin([L_test(f) for f in range(3)])) + 1),
+    L_D=of(lambda a, b, chances: lambda f: a + (b - a) * _losses[f] @ chances),
+    k_star=of(lambda L_D: int(np.argmin([L_D(f) for f in range(2)])) + 1),
+    k_hat=of(lambda L_test: int(np.argmin([L_test(f) for f in range(2)])) + 1),
 )
 # three models, and a test set of one example: all lose on one of two, or each on one of its own, or one on one of two and the
 # others the same everywhere. A world is the losses of the models on three examples, and the chances of these.
@@ -1132,11 +1135,11 @@ prints(
 )
 prints(
     'ml.ms.k-errors.claim',
-    tries=4,
+    tries=12,
     slip=('forgets the square at the range', r'''\Pr\bigg[ \max_k |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| \ge
         \sqrt{\frac{(b - a) \ln(2K/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
     **_models,
-    delta=scalars(0.05, 0.9),
+    delta=[0.05, 0.7, 0.9],
 )
 prints('ml.ms.k-errors.cheap', epsilon=lambda K: radius(100, K, 0.05), options={'approx': 5e-3})
 prints(
@@ -1163,20 +1166,20 @@ prints(
 )
 prints(
     'ml.ms.union.selection-tail',
-    tries=8,
+    tries=12,
     slip=('forgets the square at the range', r'''\Pr\big[ L_{\mathcal{D}}(f_{\hat k}) - L_{\mathcal{D}}(f_{k^*}) \ge 2\epsilon \big]
         \le 2K e^{-2N\epsilon^2/(b - a)}'''),
-    **_models | dict(b=[2000.0]),
-    share=[0.05, 0.1, 0.2, 0.9],
+    **_models | dict(a=[-1500.0], b=[500.0]),
+    share=[0.05, 0.08, 0.2, 0.9],
     epsilon=of(lambda a, b, share: share * (b - a)),
 )
 prints(
     'ml.ms.union.selection',
-    tries=6,
+    tries=12,
     slip=('forgets the square at the range', r'''\Pr\bigg[ L_{\mathcal{D}}(f_{\hat k}) \ge L_{\mathcal{D}}(f_{k^*}) + 2 \sqrt{\frac{(b - a)
         \ln(2K/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
-    **_models | dict(b=[2000.0]),
-    delta=scalars(0.05, 0.3),
+    **_models | dict(a=[-1500.0], b=[500.0]),
+    delta=[0.05, 0.7, 0.9],
 )
 prints(
     'ms-vote',
