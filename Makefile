@@ -96,9 +96,9 @@ style: .venv/full
 	@$(call stage,1 of 6: style of the code and of the workflows)
 	@$(BIN)/ruff check . || $(call fail,$(BIN)/ruff check --fix . mends most)
 	@$(BIN)/python -m pytest -q tests/unit/test_workflows.py || $(call fail,mend the workflow named above)
-unit: .venv/full  # one more at a time than there are cores: these tests wait for processes a third of their time
+unit: .venv/full
 	@$(call stage,2 of 6: nbutils)
-	@$(BIN)/python -m pytest -q tests/unit --ignore tests/unit/test_workflows.py -n $(shell expr $(JOBS) + 1) --dist loadfile --no-loadscope-reorder || $(call fail,mend nbutils or its test)
+	@$(BIN)/python -m pytest -q tests/unit --ignore tests/unit/test_workflows.py -n $(JOBS) --dist loadfile --no-loadscope-reorder || $(call fail,mend nbutils or its test)
 rules: .venv/full
 	@$(call stage,3 of 6: the rules of the book)
 	@$(BIN)/python -m nbutils.maintain.graders $(if $(ALL),--all) || $(call fail,a grader accepts what is named above: give it a case or list the reason)

@@ -188,7 +188,9 @@ def _part_of(a, b):
 
 def _contained(value, right, scope):
     if right.op == 'scripted' and right.args[0].args[0] == 'Reals' and right.args[2] is not None:
-        return _fits(value, shape_of(right.args[2].args[1], scope))
+        if (size := right.args[2].args[1]) is None:
+            raise FormulaError('the real numbers with a mark that is no size')
+        return _fits(value, shape_of(size, scope))
     if right.op == 'name' and right.args[0] == 'Reals':
         return is_number(value) and not np.iscomplexobj(value)
     if _is_interval(right):

@@ -191,6 +191,7 @@ def test_nothing_is_broadcast(latex):
     (r'\frac{\partial^2 f(a)}{\partial a}', 'order 2 with respect to 1'), (r'\|\mathbf{A}\|', 'without its name'), (r'u_4', 'index 4 of 3'),
     (r'a \circledast b', 'left over'), (r'(a', 'expected'), (r'a^\dagger', 'mark dagger'), (r'\mathbf{w}_{\text{ridge}}', 'no meaning'),
     (r'a_{\text{old}}', 'subscript'), (r'\mathbf{A}_1', 'one index of a matrix'), (r'\mathbb{E}_b[X]', 'not random'), (r'\mathbb{E}_{Y \sim p}[Y]', 'other weights'),
+    (r'A \in \mathbb{R}^\top', 'a mark that is no size'),
     (r'\min_{q} q', 'on the border'), (r'\min_{\mathbf{r}} \mathbf{x}^\top\mathbf{r}', 'inside its box'), (r'q + 1', 'outside of one'),
     (r'\operatorname{tr}(\mathbf{A}, \mathbf{B})', 'of several things'), (r'\exp(a, b)', 'of several things'),
     (r'a \cup F_1', 'no set of numbers'), (r'\sum_{(s, i, j) \in P} s', 'no lists of 3'), (r'a \text{ is odd}', 'words that cannot be run'), (r'a \text{ is even } \text{or odd}', 'words that cannot be run'), (r'a \subset b', 'subset'),
