@@ -25,8 +25,8 @@
 # # From LeNet to a residual network: what each idea brings
 #
 # Suppose that a thousand handwritten digits are all you have to train on. Then softmax regression reads about 87 of 100 new
-# digits correctly, and LeNet 95. After LeNet came networks with other names, such as VGG and ResNet, and each is known for one
-# idea. What does each idea bring, and what does it cost? We start from LeNet, add one idea after the other, and count the digits that each network reads.
+# digits correctly, and LeNet 95. After LeNet came networks with other names, such as VGG and ResNet, and each brought new
+# ideas. What does each idea bring, and what does it cost? We start from LeNet, add one idea after the other, and count the digits that each network reads.
 #
 # - **You need** [LeNet](lenet.ipynb), [receptive fields](padding_and_stride.ipynb), [channels](channels.ipynb),
 #   [pooling](pooling.ipynb), [batch normalization](batch_normalization.ipynb) and
@@ -93,8 +93,8 @@ def lenet():
 # %% [markdown]
 # AlexNet {cite}`krizhevsky2012imagenet`, a much larger LeNet with ReLU and dropout, made such networks known in 2012.
 # VGG {cite}`simonyan2015very` made two decisions that shaped many later networks. First, its convolutions are 3 × 3. Two of them in a row see 5 × 5 pixels,
-# as one convolution of 5 × 5 does. If the number of channels is the same everywhere, the two have only $2 \cdot 9 = 18$ weights where the one has 25,
-# and there is a ReLU between them. Second, its layers are grouped into **stages**. In our networks, each stage begins by halving the sides and doubling the channels.
+# as one convolution of 5 × 5 does. With $c$ channels everywhere, the two have $2 \cdot 9\,c^2 = 18c^2$ weights, and the one has $25c^2$.
+# There is also a ReLU between the two. Second, its layers are grouped into **stages**. In our networks, each stage begins by halving the sides and doubling the channels.
 # What does a 3 × 3 convolution from $c$ to $c$ channels cost, if its output has $m \times m$ pixels? Each of its $9c^2$ weights is used at each
 # pixel, in a multiplication and an addition:
 #
@@ -110,8 +110,8 @@ def operations(c, m):
 print(operations(8, 28), operations(16, 14), operations(32, 7))
 
 # %% [markdown]
-# So such a layer takes the same number of operations in each stage, but it has four times as many weights as in the stage before. Only the first
-# convolution of each stage has half of both, because it still reads half the channels. We build a small
+# So such a layer takes the same number of operations in each stage, but it has four times as many weights as in the stage before. The first
+# convolution of a stage reads only half the channels, so it has half the weights and half the operations. We build a small
 # VGG with the sides 28, 14 and 7 and the channels 8, 16 and 32. Most convolutional networks have its three parts. The **stem**,
 # the first layer, reads the picture. The **body** consists of the stages. The **head** makes scores of what
 # the last stage gives. Our head is that of LeNet:
@@ -252,8 +252,8 @@ def with_norm():
 # ### Global average pooling in place of the dense head
 #
 # The first dense layer has a weight for each place of the maps. Network in Network {cite}`lin2014network` replaced such layers by [global average pooling](pooling.ipynb),
-# which keeps one number of each map, its mean over all places. The mean does not depend on the place at which something was found. We compute it
-# of our 32 maps, and one dense layer makes the ten scores of the 32 means:
+# which keeps one number of each map, its mean over all places. The mean does not depend on the place at which something was found. We take the
+# mean of each of our 32 maps, and one dense layer computes the ten scores from the 32 means:
 
 # %%
 def mean_head(c):
@@ -282,7 +282,7 @@ draw([(name, shapes, ['stem\nconv 3×3', 'stage', 'stage', f'{head}\nhead'])
 #
 # A [residual block](residual_networks.ipynb) adds its input to what its layers compute. In the first block of a stage, input and output have different
 # shapes. So there the skip connection is a 1 × 1 convolution with stride 2. It reads every second pixel of every second row, and makes the
-# new channels. The sides must be even, as they are here:
+# new channels. The sides must be even, as they are here, or pooling and stride would round differently:
 
 # %%
 class Residual(nn.Module):
@@ -329,7 +329,7 @@ ax.axis('off');
 
 # %% [markdown] tags=["caption"]
 # The first block of a stage with its skip connection. Both ways end with the shape 16 × 14 × 14. Not drawn are the batch
-# normalization behind each convolution and the ReLU between the two of 3 × 3.
+# normalization behind each convolution and the ReLU between the two 3 × 3 convolutions.
 
 # %% [markdown]
 # He et al. {cite}`he2016deep` halve the sides by the stride of the first 3 × 3 convolution. We keep the pooling, so that only the skip connections are new.
@@ -348,7 +348,7 @@ def deep():
 # ### Augmentation: new digits from old ones
 #
 # A digit stays the same digit if it is moved, turned, slanted or stretched a little. So each time a digit is used, we draw a random matrix
-# and show the network a distorted copy. Two columns of the matrix are nearly the identity.
+# and show the network a distorted copy. The first two columns of the matrix are the identity plus random numbers.
 # They turn, slant and stretch the digit, and the third column moves it:
 
 # %%
@@ -503,9 +503,10 @@ for name, row in zip(networks, counts.tolist(), strict=False):
 print('best rate ', best)
 
 # %% [markdown]
-# For no network is another rate better by more than five digits. Each count is of one run, so small differences mean little.
-# Do the stored answers come from the code above? We take the first ten steps of each network again, and compare
-# their losses with the stored ones, then with another seed, to see how large a difference would be:
+# For no network is another rate better by more than five digits. Each count is of one run, and not to be trusted for small differences: the digits
+# that the skips gain here are not gained below, where three runs read 3,000 digits.
+# Do the stored answers come from the code above? We repeat the first ten steps of each network, and compare
+# their losses with the stored ones. For scale, we do the same with a wrong seed:
 
 # %%
 def apart(name, seed):
@@ -535,7 +536,7 @@ for name in 'LeNet', 'mean head':
 # ### The table: parameters, FLOPs and accuracy
 #
 # The share of the 3,000 test digits that a network reads depends on the random start and on the digits. So its error has two parts.
-# We add their squares, and print two standard errors. With three seeds, the first part is only a rough estimate. The
+# Each part has a standard error. The root of the sum of their squares is the error of the share, and behind ± stands twice that. With three seeds, the first part is only a rough estimate. The
 # training loss is the mean over the last 50 steps, with augmentation on distorted copies. FLOPs are the operations of
 # convolutions and dense layers for one digit:
 
@@ -597,7 +598,7 @@ ax.invert_yaxis()
 # trained with augmentation, in orange, read the most.
 
 # %% [markdown]
-# Five of the ten differences are larger than their errors.
+# Five of the ten differences are larger than two standard errors.
 #
 # - **The step to LeNet** brings the most, 8 points. It also adds hidden dense layers, but LeNet [reads more than an MLP, too](lenet.ipynb).
 # - **The step to VGG** brings a loss. VGG reads fewer digits than LeNet, and its training loss is higher, too. With each of
@@ -611,12 +612,12 @@ ax.invert_yaxis()
 # The **mean head**, the **skip connections** and the **depth** bring nothing that we can measure in these digits. But the mean head
 # saves parameters: the network has a twelfth of those of the network before. The exercise below shows
 # another merit. Look at the two augmented networks: LeNet
-# comes so near to the deep one that 3,000 digits do not show which is better. So before you build a larger network, try augmentation with
-# the small one.
+# comes so near to the deep one that 3,000 digits do not show which is better. So before you build a deeper network, try augmentation with
+# the one that you have.
 #
 # These are statements about small grey digits and short trainings. Skip connections were invented for much deeper networks, and
-# in the section on [residual networks](residual_networks.ipynb) a plain network of 16 layers trains far worse than a residual one. VGG and
-# ResNet showed what they bring on a million photographs {cite}`simonyan2015very,he2016deep`.
+# in the section on [residual networks](residual_networks.ipynb) a plain network of 16 layers trains far worse than a residual one. On a million
+# photographs, VGG showed what depth brings, and ResNet what skip connections bring {cite}`simonyan2015very,he2016deep`.
 #
 # ### Which network should you take?
 #
@@ -628,7 +629,7 @@ ax.invert_yaxis()
 # net.fc = nn.Linear(net.fc.in_features, 10)
 # ```
 #
-# Then you train with augmentation, and let validation pictures decide, as above, whether a larger network is worth its cost.
+# Then you train with augmentation, and let validation pictures decide whether a larger network is worth its cost.
 
 # %% tags=["checks"]
 def measured(old, new):  # the sign of a difference that is larger than two standard errors, else 0
@@ -807,7 +808,7 @@ verify(
 # ## Summary
 #
 # Many convolutional networks have a stem, a body of stages that halve the sides and double the channels, and a head. If a layer has twice the channels and
-# half the sides, it takes the same number of operations. With a thousand digits to train on, the step to LeNet and augmentation raise the share of
+# half the sides, it takes the same number of operations. With a thousand digits to train on, augmentation and the step from softmax regression to LeNet raise the share of
 # digits that are read, batch normalization raises that of VGG, and the mean head saves most of the parameters. What skip connections and depth bring is too
 # small to be measured here.
 #
