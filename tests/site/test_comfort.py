@@ -43,7 +43,7 @@ def test_arrow_keys_turn_pages(page, open_section):
     page.wait_for_selector('dialog[open] input')
     page.keyboard.press('ArrowRight')
     page.keyboard.press('Escape')
-    page.wait_for_selector('dialog[open]', state='detached')
+    page.wait_for_function("document.activeElement === document.body")  # the field of the dialog has the focus for a frame more
     assert page.url == here
     page.keyboard.press('ArrowRight')
     page.wait_for_url(after)
@@ -268,8 +268,8 @@ def test_a_finger_sees_what_a_link_leads_to_before_it_follows(phone, open_sectio
         link.tap()
         card.wait_for()
         follow.tap()
-        page.wait_for_url(lambda url: url != here, wait_until='commit')
-        page.go_back(wait_until='commit')
+        page.wait_for_url(lambda url: url != here)
+        page.go_back()  # from a page that has arrived: Chromium gives the history of no other
 
 
 @pytest.mark.parametrize('target, part', [
