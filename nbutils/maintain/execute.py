@@ -24,8 +24,9 @@ import psutil
 
 from nbutils.maintain import environment, notebooks
 
-# What is imported late, by the first figure and the first optimizer; and what the modules beside this one import.
-LATE = {'matplotlib': ['matplotlib.backends.backend_agg', 'contourpy', 'PIL.PngImagePlugin'], 'torch': ['torch._dynamo']}
+# What is imported late, by the first figure, optimizer and drawn case; and what the modules beside this one import.
+LATE = {'matplotlib': ['matplotlib.backends.backend_agg', 'contourpy', 'PIL.PngImagePlugin'], 'torch': ['torch._dynamo'],
+        'hypothesis': ['nbutils.maintain.first_draw']}
 ALWAYS = ['IPython.core.interactiveshell', 'IPython.core.pylabtools', 'matplotlib_inline.backend_inline', 'jupytext', 'yaml']
 INTERRUPT_SECONDS = 5  # a cell that does not heed an interrupt for so long is killed
 
