@@ -26,6 +26,7 @@ LEVELS = 4  # of 255, of a colour: one step in a colour map of 256
 # Measured on 20 figures of the book: a curve shifted by 1 % of its axis 19 to 81, a transposed matrix 156 to 208.
 BLOCK = 16  # pixels; compared block by block, so that a small change is not lost in a large picture
 PICTURE_RMS, PICTURE_BLOCK = 3.0, 12.0
+TILE = 4  # pixels: where every one of a tile differs by more than LEVELS, it is no edge that moved, but another colour
 
 _NUMBER = re.compile(r'(?<![\w.])[-+−]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?![\w])')
 _PARTS = {'all': re.compile(r'(-?\d+\.?\d*)'), 'translate': re.compile(r'(?<=translate\()(.*?)(?=\))')}
@@ -190,11 +191,17 @@ def same_picture(got, stored):
     a, b = _pixels(got), _pixels(stored)
     if a.shape != b.shape:
         return False
-    square = ((a - b).astype(np.float32) ** 2).mean(-1)
-    square = np.pad(square, [(0, -n % BLOCK) for n in square.shape])
-    rows, columns = (n // BLOCK for n in square.shape)
-    blocks = square.reshape(rows, BLOCK, columns, BLOCK).mean((1, 3))
-    return bool(blocks.mean() <= PICTURE_RMS ** 2 and blocks.max() <= PICTURE_BLOCK ** 2)
+    apart = abs(a - b).astype(np.float32)
+    blocks = _tiled(apart ** 2, BLOCK).mean((1, 3, 4))
+    tiles = _tiled(apart, TILE).max(-1).min((1, 3))
+    return bool(blocks.mean() <= PICTURE_RMS ** 2 and blocks.max() <= PICTURE_BLOCK ** 2 and tiles.max() <= LEVELS)
+
+
+def _tiled(picture, side):
+    """The (rows, columns, colours) of a picture as (rows, side, columns, side, colours), with zeros behind its edges."""
+    picture = np.pad(picture, [(0, -picture.shape[0] % side), (0, -picture.shape[1] % side), (0, 0)])
+    rows, columns = (n // side for n in picture.shape[:2])
+    return picture.reshape(rows, side, columns, side, -1)
 
 
 def _pixels(png):

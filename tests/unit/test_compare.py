@@ -12,7 +12,7 @@ import matplotlib
 import nbformat
 import numpy as np
 import pytest
-from PIL import Image, ImageOps
+from PIL import Image
 
 from nbutils.maintain import compare, notebooks, record, svg
 
@@ -177,22 +177,34 @@ def lost(tree):
         part.remove(child)
 
 
-def negative(tree):
-    """Pictures are as a negative."""
-    for part in tree.iter():
-        if part.get('href', '').startswith('data:'):
-            file = io.BytesIO()
-            picture = Image.open(io.BytesIO(base64.b64decode(part.get('href').partition(',')[2])))
-            ImageOps.invert(picture.convert('RGB')).save(file, 'PNG')
-            part.set('href', 'data:image/png;base64,' + base64.b64encode(file.getvalue()).decode())
+def pictures(change):
+    """A fault that changes each picture, given as an array of grey levels."""
+    def fault(tree):
+        for part in tree.iter():
+            if part.get('href', '').startswith('data:'):
+                picture = Image.open(io.BytesIO(base64.b64decode(part.get('href').partition(',')[2]))).convert('RGB')
+                file = io.BytesIO()
+                Image.fromarray(change(np.array(picture))).save(file, 'PNG')
+                part.set('href', 'data:image/png;base64,' + base64.b64encode(file.getvalue()).decode())
+    return fault
 
 
-@pytest.mark.parametrize('fault', [labels, glyphs, origin, colours, lost, negative])
+def patch(picture):
+    """A square of 8 pixels is brighter by 10 of 255 levels, or darker where it is bright."""
+    part = picture[tuple(slice(n // 3, n // 3 + 8) for n in picture.shape[:2])]
+    part[:] = np.where(part > 127, part - 10, part + 10)
+    return picture
+
+
+IN_PICTURES = pictures(np.invert), pictures(patch)
+
+
+@pytest.mark.parametrize('fault', [labels, glyphs, origin, colours, lost, *IN_PICTURES])
 def test_no_fault_in_figures_passes(fault):
-    """Tried on every fourth figure of the book."""
+    """Tried on every fourth figure of the book, and on all that hold pictures."""
     figures = [(section, data[svg.KIND]) for section in SECTIONS for data in outputs(section) if svg.KIND in data]
     tried, passed = 0, []
-    for section, figure in [one for one in figures if 'data:image' in one[1]] if fault is negative else figures[::4]:
+    for section, figure in [one for one in figures if 'data:image' in one[1]] if fault in IN_PICTURES else figures[::4]:
         tree = ElementTree.fromstring(figure)
         fault(tree)
         faulty = ElementTree.tostring(tree, 'unicode')
