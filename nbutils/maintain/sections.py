@@ -24,6 +24,8 @@ OUT_OF_VIEW = {'checks', 'hide-input', 'hide-cell', 'remove-cell'}  # tags of co
 
 _KINDS = '|'.join((*PROVED, 'definition'))
 _BLOCK = re.compile(rf'^(`{{3,}}|:{{3,}})\{{prf:({_KINDS})\}}[ \t]*([^\n]*)\n(.*?)^\1[ \t]*$', re.S | re.M)
+_PROOF = re.compile(r'^(`{3,}|:{3,})\{prf:proof\}[^\n]*\n(.*?)^\1[ \t]*$', re.S | re.M)
+_LABEL = re.compile(r'^(?:\((\S+)\)=|:label: *(\S+)|.*\$\$ *\((\S+)\)) *$', re.M)
 _CHECK = re.compile(rf'\b({"|".join(lint.CHECKS)})\(')
 _ANCHOR = re.compile(r'^\((\S+)\)=\n+(.*?)(?:\n\s*\n|\Z)', re.S | re.M)
 _OPTIONS = re.compile(r'\A(?::\w+:.*\n)+')
@@ -178,6 +180,15 @@ class Section:
                 if not label:
                     raise ValueError(f'{kind} {title!r} has no :label:')
                 found[label[1]] = Statement(kind, f'{title}\n{body[options.end():]}', part)
+        return found
+
+    @property
+    def proofs(self):
+        """{key: text} of the proofs, each named after the last label before it."""
+        found = {}
+        for proof in _PROOF.finditer(self.prose):
+            *_, last = '', *(next(filter(None, labels)) for labels in _LABEL.findall(self.prose[:proof.start()]))
+            found[f'proof-{last}'] = found.get(f'proof-{last}', '') + _OPTIONS.sub('', proof[2])
         return found
 
     def said(self, quotes):

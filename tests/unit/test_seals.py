@@ -183,6 +183,28 @@ def test_a_part_of_exercises_checks_no_theorem():
     assert digests(page)['def-even'][1] == 'none'
 
 
+def test_proofs_are_sealed_under_the_label_before_them():
+    page = PAGE + """
+# %% [markdown]
+# $$y = 2x$$ (y-of-x)
+#
+# ```{prf:proof}
+# :class: dropdown
+# Half of $2x$ is $x$.
+# ```
+#
+# Beside a proof.
+#
+# ````{prf:proof} another way
+# By symmetry.
+# ````
+"""
+    assert digests(page).keys() - digests(PAGE).keys() == {'proof-y-of-x'}
+    for old, new, want in [('is $x$', 'is $-x$', {'proof-y-of-x': STATEMENT}), ('By symmetry', 'By luck', {'proof-y-of-x': STATEMENT}),
+                           ('Beside', 'Before', {}), (':class: dropdown', ':class: note', {})]:
+        assert changed(old, new, page) == want
+
+
 def test_a_theorem_needs_a_label():
     with pytest.raises(ValueError, match="definition 'Even' has no :label:"):
         digests(PAGE.replace('# :label: def-even\n', ''))
