@@ -4,7 +4,8 @@ A theorem, a statement in words and a check by a hand-written test hang together
 `book/seals.yml` has a line with three digests, of what is sealed:
 
 - the statement: the block of a theorem or a definition, the display with a claim's id, the paragraph below an anchor
-  `(id)=` or the words that `book/sentences.yml` quotes, the sentence of `verify`; a proof has a line of its own;
+  `(id)=` or the words that `book/sentences.yml` quotes, the sentence of `verify`; a proof has a line of its own,
+  and so have the formulas that stand in a part's sentences;
 - the check: the statements of the notebook that call it, and all that these read, without comments and layout; what a part
   asserts or prints as a verdict beside checks and theorems has a line of its own, and so has its code in view that no check
   hangs on, whose results only the words beside them tell;
@@ -71,7 +72,7 @@ def seals(section, entries, quotes):
     found, statements = {}, section.said(quotes)
     for label, statement in section.theorems.items():
         found[label] = Seal(statement.text, section.needed(section.checks_of(label)), '')
-    found |= {key: Seal(proof, (), '') for key, proof in section.proofs.items()}
+    found |= {key: Seal(text, (), '') for key, text in (section.proofs | section.formulas).items()}
     for key, numbers in section.unnamed.items():
         found[key] = Seal('', section.needed(numbers), '')
     for key, numbers in section.shown.items():

@@ -25,7 +25,10 @@ OUT_OF_VIEW = {'checks', 'hide-input', 'hide-cell', 'remove-cell'}  # tags of co
 _KINDS = '|'.join((*PROVED, 'definition'))
 _BLOCK = re.compile(rf'^(`{{3,}}|:{{3,}})\{{prf:({_KINDS})\}}[ \t]*([^\n]*)\n(.*?)^\1[ \t]*$', re.S | re.M)
 _PROOF = re.compile(r'^(`{3,}|:{3,})\{prf:proof\}[^\n]*\n(.*?)^\1[ \t]*$', re.S | re.M)
-_LABEL = re.compile(r'^(?:\((\S+)\)=|:label: *(\S+)|.*\$\$ *\((\S+)\)) *$', re.M)
+_LABEL = re.compile(r'^(?:\((\S+)\)=|:label: *(\S+)) *$', re.M)
+_FORMULA = re.compile(r'(?<!\\)(\$\$?)(.+?)(?<!\\)\1', re.S)
+_STYLE = r'\\(?:mathbf|boldsymbol|mathcal|mathbb|mathrm|text|hat|bar|tilde)\b'
+_SYMBOL = re.compile(rf'(?:{_STYLE})?[\\{{\s]*\w+[}}\s]*(?:_\w|_\{{\w+\}})?')
 _CHECK = re.compile(rf'\b({"|".join(lint.CHECKS)})\(')
 _ANCHOR = re.compile(r'^\((\S+)\)=\n+(.*?)(?:\n\s*\n|\Z)', re.S | re.M)
 _OPTIONS = re.compile(r'\A(?::\w+:.*\n)+')
@@ -190,6 +193,17 @@ class Section:
             *_, last = '', *(next(filter(None, labels)) for labels in _LABEL.findall(self.prose[:proof.start()]))
             found[f'proof-{last}'] = found.get(f'proof-{last}', '') + _OPTIONS.sub('', proof[2])
         return found
+
+    @property
+    def formulas(self):
+        """{key: text} of the formulas in prose and captions, part by part; those of theorems and proofs, and single symbols,
+        left out."""
+        found = {}
+        for cell, part in zip(self.cells, notebooks.parts(self.cells), strict=True):
+            text = _PROOF.sub('', _BLOCK.sub('', cell.source)) if cell.cell_type == 'markdown' else ''
+            latex = (squeezed(latex) for _, latex in _FORMULA.findall(text))
+            found.setdefault(part, []).extend(one for one in latex if not _SYMBOL.fullmatch(one))
+        return {f'formulas-{_slug(self.titles[part])}': '\n'.join(sorted(latex)) for part, latex in found.items() if latex}
 
     def said(self, quotes):
         """{id: text} of the labelled displays, the anchored paragraphs and those `quotes`, {id: words}, that stand in the

@@ -186,7 +186,10 @@ def test_a_part_of_exercises_checks_no_theorem():
 def test_proofs_are_sealed_under_the_label_before_them():
     page = PAGE + """
 # %% [markdown]
-# $$y = 2x$$ (y-of-x)
+# ```{math}
+# :label: y-of-x
+# y = 2x
+# ```
 #
 # ```{prf:proof}
 # :class: dropdown
@@ -203,6 +206,19 @@ def test_proofs_are_sealed_under_the_label_before_them():
     for old, new, want in [('is $x$', 'is $-x$', {'proof-y-of-x': STATEMENT}), ('By symmetry', 'By luck', {'proof-y-of-x': STATEMENT}),
                            ('Beside', 'Before', {}), (':class: dropdown', ':class: note', {})]:
         assert changed(old, new, page) == want
+
+
+def test_formulas_in_sentences_are_sealed_and_symbols_and_words_are_not():
+    page = PAGE.replace('# More words.', """# More words: $$y^2 = x$$ and $O(n^2)$,
+# for a cost of \\$5 or $\\mathbf{x}_i$, and
+# $y^2
+# = x$ again.""")
+    formulas = {'formulas-first': STATEMENT}
+    assert digests(page).keys() - digests(PAGE).keys() == formulas.keys()
+    for old, new, want in [('$$y^2', '$$y^3', formulas), ('O(n^2)', 'O(n)', formulas), ('$O(n^2)$', 'much', formulas), ('again', 'of $f(x)$', formulas),
+                           ('for a cost', 'for $n$ at a cost', {}), ('mathbf{x}_i', 'mathbf{y}', {}), ('= x$ again.', '= x$.', {}),
+                           ('$y^2\n# = x$', '$O(n^2)$', formulas), ('for a cost of', 'for $y^2 = x$ and', formulas)]:
+        assert changed(old, new, page) == want, (old, new)
 
 
 def test_a_theorem_needs_a_label():
