@@ -359,7 +359,7 @@ axes[0].set_ylabel('x₂');
 # \eta (1 - f) + (1 - \eta) (1 + f) = 1 + (1 - 2\eta) f .
 # ```
 #
-# This is a straight line in $f$. It is smallest at $f = 1$ if $\eta > \frac12$, and at $f = -1$ if $\eta < \frac12$. Beyond
+# It is smallest at $f = 1$ if $\eta > \frac12$, and at $f = -1$ if $\eta < \frac12$. Beyond
 # these points the loss grows again, or stays zero if the label is certain. So the hinge loss finds the more likely label {cite}`bartlett2006convexity`, but not its
 # probability: the score is 1 for $\eta = 0.6$ and for $\eta = 0.9$ alike.
 
@@ -1027,6 +1027,9 @@ ax.set(xlabel='x₁', ylabel='x₂', aspect='equal');
 # zero, so they are $-1$ on two dashed curves. Between these two the outer class needs no slack.
 
 # %% [markdown]
+# The matrix has $N^2$ entries, which is the price. If there are more than two classes, `SVC` trains a machine for each pair of
+# them, and these machines vote.
+#
 # ### Few support vectors, small leave-one-out error
 #
 # Leave example $n$ out, train on the others with the same $C$, and see whether the machine is wrong about $n$. The share of

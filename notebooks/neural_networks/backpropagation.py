@@ -126,7 +126,8 @@ ax.axis('off');
 #    $\partial\mathcal{L}/\partial w_1 = (\partial\mathcal{L}/\partial z_1)\, x$.
 # 2. **For the number at the start of arrows**, multiply the derivative at the end of each arrow by the weight of the arrow,
 #    and add up. From $h_1$ only one arrow leaves, so $\partial\mathcal{L}/\partial h_1 = (\partial\mathcal{L}/\partial o)\,
-#    v_1$. From $x$ two arrows leave, so two products are added.
+#    v_1$. From $x$ two arrows leave, so $\partial\mathcal{L}/\partial x = (\partial\mathcal{L}/\partial z_1)\, w_1 +
+#    (\partial\mathcal{L}/\partial z_2)\, w_2$.
 # 3. **Through the activation $\phi$**, multiply by $\phi'(z)$. For $\phi = \tanh$ it is $\phi'(z) = 1 - \tanh^2 z$, which is
 #    $1 - h^2$.
 #
