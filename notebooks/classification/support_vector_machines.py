@@ -20,14 +20,14 @@
 #
 # Two groups of points in the plane can be separated by a line without a mistake, and three programs draw three
 # different lines. One of them nearly touches a training example. If this example is measured again, a
-# little differently, this line gets it wrong. Which line keeps the largest distance from all examples, and what do we do
-# if no line separates the groups?
+# little differently, this line may get it wrong. Which line keeps the largest distance from all examples, and what do we
+# do if no line separates the groups?
 #
 # - **You need** [subgradients](../optimization/subgradients.ipynb), the Karush–Kuhn–Tucker conditions from
 #   [projected gradient descent](../optimization/projected_gradient_descent.ipynb), and
 #   [logistic regression](logistic_regression.ipynb).
-# - **You build** the margin, the hinge loss, and a solver of the dual problem that knows how far it is from the optimum,
-#   equal to scikit-learn's.
+# - **You build** the margin, the hinge loss, and a solver of the dual problem that bounds its own error, with
+#   scikit-learn's weights as the result.
 # - **Runs in** 9 seconds, in float64.
 
 # %% tags=["remove-cell"]
@@ -149,13 +149,13 @@ ax.set(xlim=(-0.7, 4.7), ylim=(-1.7, 3.7), xlabel='x₁', ylabel='x₂', aspect=
 # :class: dropdown
 # Every separating pair, scaled as above, is permitted. A permitted pair has $\mathbf{w} \ne \mathbf{0}$, since
 # $b \ge 1$ and $-b \ge 1$ exclude each other, and $\gamma \ge 1 / \|\mathbf{w}\|$, with equality if it is scaled. So
-# shortest weights are the same as largest margin. *Existence.* Among permitted
+# the permitted pairs with the shortest weights are the scaled pairs of largest margin. *Existence.* Among permitted
 # pairs with $\|\mathbf{w}\| \le r$ the bias is bounded, from below by an example of the positive class and from above
 # by one of the other; these pairs form a closed bounded set, not empty if $r$ is large, on which the continuous
 # $\|\mathbf{w}\|$ has a minimum. *Uniqueness.* Of two different optimal $\mathbf{w}$ the midpoint (with the midpoint
 # of the biases) would be permitted and shorter. If there were one optimal $\mathbf{w}$ with two biases $b < b'$, take
-# the one halfway. It raises the scores of positive examples above those with $b$, and lowers the scores of negative
-# ones below those with $b'$, so that no constraint is tight any more, and the pair can be scaled down.
+# the bias halfway. With it, positive examples score higher than with $b$, and negative ones lower than with $b'$. So no
+# constraint is tight any more, and the pair can be scaled down to shorter weights.
 # ```
 #
 # The examples with $y_n(\mathbf{w}^\top\mathbf{x}_n + b) = 1$ lie exactly at the distance $\gamma$. They are the **support
@@ -345,15 +345,13 @@ axes[0].set_ylabel('x₂');
 # A larger penalty $\lambda$ makes the margin (dashed) wider, and more examples need slack (green).
 
 # %% [markdown]
-# This is no accident. Let $\mathbf{w}_1, \mathbf{w}_2$ be optimal for $\lambda_1 < \lambda_2$. By
-# {prf:ref}`thm-penalty-trade` the larger penalty never makes the weights longer, and never makes the mean hinge loss
-# smaller.
+# By {prf:ref}`thm-penalty-trade`, a larger $\lambda$ never makes the optimal weights longer, and never makes the mean hinge
+# loss smaller. But the theorem counts the bias among the weights, and says nothing about how many examples need slack.
 #
 # ### What the hinge loss estimates
 #
 # We would like to minimize the number of mistakes, but it is a step function without a useful slope. The hinge loss is
-# convex and lies above this step, so a small mean hinge loss guarantees few mistakes. Unlike the [logistic
-# loss](logistic_regression.ipynb), it is exactly zero from margin 1 on. What is the best score $f$ for an input whose label
+# convex and lies above this step, so a small mean hinge loss guarantees few mistakes. What is the best score $f$ for an input whose label
 # is 1 with probability $\eta$? For $|f| \le 1$ the expected hinge loss is
 #
 # ```{math}
@@ -361,8 +359,8 @@ axes[0].set_ylabel('x₂');
 # \eta (1 - f) + (1 - \eta) (1 + f) = 1 + (1 - 2\eta) f .
 # ```
 #
-# This is a straight line in $f$. It is smallest at $f = 1$ if $\eta > \frac12$, and at $f = -1$ if $\eta < \frac12$; beyond
-# these points the loss grows again. So the hinge loss finds the more likely label {cite}`bartlett2006convexity`, but not its
+# It is smallest at $f = 1$ if $\eta > \frac12$, and at $f = -1$ if $\eta < \frac12$. Beyond
+# these points the loss grows again, or stays zero if the label is certain. So the hinge loss finds the more likely label {cite}`bartlett2006convexity`, but not its
 # probability: the score is 1 for $\eta = 0.6$ and for $\eta = 0.9$ alike.
 
 # %%
@@ -612,8 +610,8 @@ verify(
 # %% [markdown]
 # ## The dual problem: support vectors and coordinate ascent
 #
-# With a soft margin, too, only some examples determine the weights. To see which, we give each constraint a multiplier,
-# divided by $N$ for convenience: $\alpha_n \ge 0$ for the margin of example $n$ and $\nu_n \ge 0$ for $\xi_n \ge 0$. The
+# With a soft margin, too, some examples may not matter. To see which, we give each constraint a multiplier:
+# $\alpha_n / N$ for the margin of example $n$ and $\nu_n / N$ for $\xi_n \ge 0$, with $\alpha_n, \nu_n \ge 0$. The
 # Lagrangian is
 #
 # ```{math}
@@ -646,8 +644,8 @@ verify(
 # \end{aligned}
 # ```
 #
-# The support vectors are the examples with $\alpha_n > 0$. If we insert {eq}`svm-weights` and $\nu_n = 1 - \alpha_n$ into
-# the Lagrangian, the slacks cancel, and its lowest value is
+# From now on the support vectors are the examples with $\alpha_n > 0$. If we insert {eq}`svm-weights` and $\nu_n = 1 -
+# \alpha_n$ into the Lagrangian, the slacks cancel. Its lowest value over all $\mathbf{w}$ and $\boldsymbol\xi$ is
 #
 # ```{math}
 # :label: svm-dual
@@ -682,7 +680,7 @@ def dual(alpha, K, y, lam):
 # %%
 def ascent(K, y, lam, sweeps):
     N = len(y)
-    alpha, f = 0 * y, 0 * y  # f: the scores
+    alpha, f = 0.0 * y, 0.0 * y  # f: the scores
     path = [alpha]
     for _ in range(sweeps):
         alpha = alpha.copy()
@@ -709,7 +707,7 @@ print('LinearSVC:', soft[0.1].round(4))
 print(f'alpha = 0: {(alpha_d == 0).sum()}, alpha = 1: {(alpha_d == 1).sum()},'
       f' between: {((alpha_d > 0) & (alpha_d < 1)).sum()}')
 
-# %% mystnb={"image": {"alt": "Left: two overlapping clouds with the line and the margin; circles mark the support vectors, thin ones for those with alpha equal to 1, inside the margin, and two thick ones on the dashed lines. Right: the primal objective falls and the dual objective rises over the sweeps towards each other, with the gap between them shaded; after about four sweeps they have met."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: two overlapping clouds with the line and the margin; circles mark the support vectors, thin ones for those with alpha equal to 1, inside the margin or beyond it on the side of the other class, and two thick ones on the dashed lines. Right: the primal objective falls and the dual objective rises over the sweeps towards each other, with the gap between them shaded; after about four sweeps they have met."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 draw(left, soft[0.1], X_d, y_d)
 full, part = alpha_d == 1, (alpha_d > 0) & (alpha_d < 1)
@@ -726,8 +724,8 @@ right.text(2.4, 0.15, 'D(α), a lower bound', color='C1')
 right.set(xlabel='sweep', ylabel='objective', ylim=(-0.02, 1.05), xticks=range(0, 11, 2));
 
 # %% [markdown] tags=["caption"]
-# Left: the support vectors lie inside the margin ($\alpha_n = 1$) or on its edge (thick circles). Right: primal and dual
-# objective enclose the minimum, and after four sweeps the gap is closed.
+# Left: support vectors with $\alpha_n = 1$ (thin circles) fall short of the dashed line of their class, the two others lie
+# on it. Right: primal and dual objective enclose the minimum, and after four sweeps the gap is too small to see.
 
 # %% [markdown]
 # The two columns meet. The difference $P - D$, the **duality gap**, therefore says how good the weights are, although we do
@@ -752,9 +750,9 @@ right.set(xlabel='sweep', ylabel='objective', ylim=(-0.02, 1.05), xticks=range(0
 # :class: dropdown
 # *The formula.* By {eq}`svm-weights`,
 # $\lambda \|\mathbf{w}\|^2 = \mathbf{w}^\top (\lambda \mathbf{w}) = \frac1N \sum_n \alpha_n m_n$; insert this in
-# $P - D = \lambda \|\mathbf{w}\|^2 + \frac1N \sum_n h(m_n) - \frac1N \sum_n \alpha_n$. As $h(m)$ is the larger of $0$
-# and $1 - m$, and $\alpha_n (1 - m_n)$ a mean of the two, no term is negative, and one is zero exactly in the cases of
-# {eq}`svm-kkt`.
+# $P - D = \lambda \|\mathbf{w}\|^2 + \frac1N \sum_n h(m_n) - \frac1N \sum_n \alpha_n$. Now $h(m_n)$ is the larger of $0$
+# and $1 - m_n$, and $\alpha_n (1 - m_n)$ is a mean of the two with the weights $1 - \alpha_n$ and $\alpha_n$. So no term is
+# negative, and a term is zero exactly in the cases of {eq}`svm-kkt`.
 #
 # *Existence.* The continuous $D$ has a maximum on the compact box. Its slope is
 # $\partial D / \partial \alpha_n = \frac1N (1 - m_n)$. At the maximum it is not positive where $\alpha_n = 0$, zero where
@@ -772,7 +770,7 @@ right.set(xlabel='sweep', ylabel='objective', ylim=(-0.02, 1.05), xticks=range(0
 #
 # ```{prf:theorem} Coordinate ascent converges
 # :label: thm-svm-ascent
-# Let all $\mathbf{x}_n \ne \mathbf{0}$. In sweeps over all examples, each in any order,
+# Let all $\mathbf{x}_n \ne \mathbf{0}$. If each sweep visits every example once, in any order, then
 # $D(\boldsymbol\alpha) \to \max D$ and $\mathbf{w}(\boldsymbol\alpha) \to \mathbf{w}^*$.
 # ```
 #
@@ -811,7 +809,7 @@ right.set(xlabel='sweep', ylabel='objective', ylim=(-0.02, 1.05), xticks=range(0
 #
 # If this does not hold, the two extreme examples are the pair to move {cite}`keerthi2001improvements`. `SVC` does this
 # {cite}`chang2011libsvm`. A penalized bias is another model: if all inputs are shifted, the line of `SVC` moves with
-# them, but that of `LinearSVC` turns.
+# them, but that of `LinearSVC`, which penalizes the bias, may turn.
 # ````
 #
 # ```{exercise} ★★ Program: the squared hinge loss
@@ -917,6 +915,20 @@ verify(
     seed=seeds(), lam=[0.05, 0.5, 5], tries=40,
 )
 
+def attained(x, a, factor):  # one example, whose best weight is x / lam
+    X, y, alpha, lam = np.array([[x]]), np.ones(1), np.array([a]), x * x
+    w = weights(alpha, X, y, lam)
+    gap = primal(X, y, w, lam) - dual(alpha, X @ X.T, y, lam)
+    return close(lam * (w[0] - x / lam) ** 2, factor * gap)
+
+verify(
+    'a single example attains the bound if lam is its squared norm',
+    lambda x, a: attained(x, a, 1),
+    slip=('claims nine tenths of the bound', lambda x, a: attained(x, a, 0.9)),
+    x=scalars(0.5, 3), a=scalars(0, 0.9), tries=20,
+)
+
+# %% tags=["checks"]
 def arrives(seed, lam, asked):
     X, y = overlapping(seed)
     return close(weights(ascent(X @ X.T, y, lam, 1500)[-1], X, y, lam), by_sklearn(X, y, asked), atol=1e-5)
@@ -976,7 +988,8 @@ verify(
 # The solver needs nothing but the matrix of inner products. So we may replace $\mathbf{x}_n^\top\mathbf{x}_m$ by
 # $k(\mathbf{x}_n, \mathbf{x}_m)$, where the **kernel** $k$ is an inner product of features that we never compute. Which
 # functions qualify is the subject of [Kernels](kernels.ipynb). Here we take $k(\mathbf{x}, \mathbf{z}) = e^{-\|\mathbf{x} -
-# \mathbf{z}\|^2}$, the RBF kernel, for an inner class surrounded by an outer one, which no line separates:
+# \mathbf{z}\|^2}$, the RBF kernel, for an inner class surrounded by an outer one, which no line separates.
+# We append no ones here, so our machine has no bias; that of `SVC` has one:
 
 # %%
 def rbf(X, Z):  # (N, 2), (M, 2) -> (N, M)
@@ -999,7 +1012,7 @@ print('ours:', (np.sign(scores) != y_r).sum(), 'wrong,',
 print('SVC: ', (library.predict(X_r) != y_r).sum(), 'wrong,',
       len(library.support_), 'support vectors')
 
-# %% mystnb={"image": {"alt": "An inner disc of one class and an outer ring of the other. The boundary of the kernel machine is a closed curve between them, with a dashed curve on either side, on which most of the circled support vectors lie. A third dashed curve runs outside all points."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "An inner disc of one class and an outer ring of the other. The boundary of the kernel machine is a closed curve between them, with a dashed curve on either side, on which most of the circled support vectors lie. A third dashed curve runs outside, through the outermost points."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(4.6, 4.2))
 u, v = np.meshgrid(np.linspace(-3.2, 3.2, 97), np.linspace(-3.2, 3.2, 97))
 height = rbf(np.stack([u, v], -1).reshape(-1, 2), X_r) @ (alpha_r * y_r)
@@ -1011,9 +1024,12 @@ ax.set(xlabel='x₁', ylabel='x₂', aspect='equal');
 
 # %% [markdown] tags=["caption"]
 # With the RBF kernel the boundary (solid) is a closed curve, although the solver is the same. Far away all scores fall to
-# zero, so the outermost dashed curve is no edge of the margin.
+# zero, so they are $-1$ on two dashed curves. Between these two the outer class needs no slack.
 
 # %% [markdown]
+# The matrix has $N^2$ entries, which is the price. If there are more than two classes, `SVC` trains a machine for each pair of
+# them, and these machines vote.
+#
 # ### Few support vectors, small leave-one-out error
 #
 # Leave example $n$ out, train on the others with the same $C$, and see whether the machine is wrong about $n$. The share of
@@ -1021,24 +1037,24 @@ ax.set(xlabel='x₁', ylabel='x₂', aspect='equal');
 #
 # ```{prf:theorem} Leave one out
 # :label: thm-svm-loo
-# Let the bias be free. An example with $\beta_n = 0$ may be left out without changing $\mathbf{w}^*$ nor, if the optimal
-# bias without it is unique, the scores. If that is so for all of them, the leave-one-out error is at most the share of
-# support vectors.
+# Let the bias be free, as in `SVC`, and let $\boldsymbol\alpha$ solve the dual problem, which then also demands $\sum_n
+# \alpha_n y_n = 0$. If an example with $\alpha_n = 0$ is left out, the optimal weights stay; if the optimal bias without it
+# is unique, all scores stay, too. If this bias is unique for each of these examples, the leave-one-out error is at most the
+# share of support vectors.
 # ```
 #
 # ```{prf:proof}
 # :class: dropdown
-# Drop the zero from $\boldsymbol\beta$. The other $\beta$ obey the bounds, add up to zero and give the same
-# $\mathbf{w}$; with the same $b$ all their terms of the gap are still zero. So they, $\mathbf{w}$ and $b$ are optimal
-# for the smaller problem, whose $\mathbf{w}$ is unique. And the machine is right about $n$, since $\beta_n = 0$ means a
-# margin of at least 1.
+# Drop the zero from $\boldsymbol\alpha$. The other $\alpha_m$ obey the bounds and the constraint, and give the same
+# $\mathbf{w}$. With the same $b$ each of their terms of the gap is still zero. So the remaining $\boldsymbol\alpha$,
+# $\mathbf{w}$ and $b$ are optimal for the smaller problem, whose $\mathbf{w}$ is unique. And the machine is right about
+# $n$, since $\alpha_n = 0$ means a margin of at least 1.
 # ```
 #
 # ### Breast tumours: a separating hyperplane is not enough
 #
 # Our data are thirty measurements of 569 breast tumours, benign or malignant {cite}`street1993nuclear`. In each of twenty
 # random splits we train `SVC` on 398 patients, with $C$ from strong to almost no penalty, and count mistakes on the others.
-# Logistic regression and the larger class stand beside it.
 
 # %%
 table = load_breast_cancer()
@@ -1078,9 +1094,10 @@ print('more mistakes than C = 0.1 on the held-out patients in',
 
 # %%
 few = orders[0][:398]
-model = make_pipeline(StandardScaler(), SVC(kernel='linear', C=0.1))
-held = len(train(SVC(kernel='linear', C=0.1), orders[0])[1].support_)
-right = cross_val_score(model, table.data[few], sick[few], cv=LeaveOneOut())
+X_few = StandardScaler().fit_transform(table.data[few])  # once for all
+model = SVC(kernel='linear', C=0.1).fit(X_few, sick[few])
+held = len(model.support_)
+right = cross_val_score(model, X_few, sick[few], cv=LeaveOneOut())
 print(f'first split, C = 0.1: share of support vectors {held / 398:.3f},'
       f' leave-one-out error {1 - right.mean():.3f},'
       f' held-out error {rates[0.1][0]:.3f}')
@@ -1098,10 +1115,11 @@ ax.set(xlabel='C (large: little slack)', ylabel='mistakes, held out', ylim=(0, 0
 # With almost no slack ($C$ large) the machine makes about twice as many mistakes on new patients as with $C = 0.1$.
 
 # %% [markdown]
-# In every split a hyperplane separates the training patients without a mistake, and it is a bad choice: the machine with $C
-# = 0.1$, which accepts slack for a larger margin, makes half as many mistakes on new patients. The RBF kernel and logistic
-# regression are about as good as this machine. The theorem bounds the leave-one-out error of the first split, but not
-# tightly.
+# In every split a hyperplane separates the training patients without a mistake, and it is a bad choice: with $C = 0.1$ the
+# machine makes half as many mistakes on new patients. We named this $C$ after we had seen the table; in practice, choose it
+# by cross-validation. Logistic regression is about as good, and the RBF kernel makes a few more mistakes. In the first split
+# the leave-one-out error is about a fifth of its bound, the share of support vectors. We scaled the features once, because
+# the theorem does not allow them to change.
 #
 # ```{exercise} ★★ Experiment: what moves the line?
 # :label: svm-moves
@@ -1237,5 +1255,5 @@ verify(
 #
 # **Further reading.** {cite:t}`boser1992training` and {cite:t}`cortes1995support` introduced the method;
 # {cite:t}`scholkopf2002learning` is the textbook, {cite:t}`steinwart2008support` the mathematics.
-# {cite:t}`shalev2011pegasos` minimize $P$ directly, by stochastic subgradients, {cite:t}`shalev2013stochastic` prove how
-# fast coordinate ascent closes the gap, and {cite:t}`vapnik1998statistical` treats the leave-one-out bound.
+# {cite:t}`shalev2011pegasos` minimize $P$ by stochastic subgradients, {cite:t}`shalev2013stochastic` prove how
+# fast coordinate ascent closes the gap, and {cite:t}`vapnik1998statistical` bounds the leave-one-out error.

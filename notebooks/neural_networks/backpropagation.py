@@ -126,7 +126,8 @@ ax.axis('off');
 #    $\partial\mathcal{L}/\partial w_1 = (\partial\mathcal{L}/\partial z_1)\, x$.
 # 2. **For the number at the start of arrows**, multiply the derivative at the end of each arrow by the weight of the arrow,
 #    and add up. From $h_1$ only one arrow leaves, so $\partial\mathcal{L}/\partial h_1 = (\partial\mathcal{L}/\partial o)\,
-#    v_1$. From $x$ two arrows leave, so two products are added.
+#    v_1$. From $x$ two arrows leave, so $\partial\mathcal{L}/\partial x = (\partial\mathcal{L}/\partial z_1)\, w_1 +
+#    (\partial\mathcal{L}/\partial z_2)\, w_2$.
 # 3. **Through the activation $\phi$**, multiply by $\phi'(z)$. For $\phi = \tanh$ it is $\phi'(z) = 1 - \tanh^2 z$, which is
 #    $1 - h^2$.
 #
@@ -157,7 +158,7 @@ print(f'{((moved - y) ** 2 / 2 - loss) / 0.001:.2f}')
 # A real network has many units, and it works on a batch of $n$ examples. As in [hidden layers](hidden_layers.ipynb), layer
 # $l = 1, \dots, L$ computes $\mathbf{z}^{(l)} = \mathbf{h}^{(l-1)}\mathbf{W}^{(l)} + \mathbf{b}^{(l)}$ and
 # $\mathbf{h}^{(l)} = \phi(\mathbf{z}^{(l)})$. Here $\mathbf{h}^{(0)}$ is the input, and the last layer has no activation: its
-# $\mathbf{z}^{(L)}$ is the output $\mathbf{o}$. Each of these matrices has one row for each example. The loss $\mathcal{L}$
+# $\mathbf{z}^{(L)}$ is the output $\mathbf{o}$. Inputs, hidden units and outputs have one row for each example. The loss $\mathcal{L}$
 # is the mean over the examples.
 #
 # The derivatives $\boldsymbol\delta^{(l)} = \partial\mathcal{L}/\partial\mathbf{z}^{(l)}$ have the shape of
@@ -293,7 +294,8 @@ repeated_cases = dict(
     G=lambda x: matrices(*x.shape, -2, 2).map(torch.tensor), T=on(1) | integers(1, 5),
 )
 banned = ['torch.autograd.grad', 'torch.autograd.backward', 'torch.Tensor.backward', 'torch.func.grad', 'torch.func.vjp',
-          'torch.func.jacrev', 'torch.func.jvp', 'torch.func.jacfwd']
+          'torch.func.jacrev', 'torch.func.jvp', 'torch.func.jacfwd', 'torch.func.linearize',
+          'torch.autograd.forward_ad.make_dual']
 grade(repeated, by_autograd, without=banned, tries=40, **repeated_cases)
 
 # %% [markdown]
@@ -557,13 +559,13 @@ for name, back in ('right', backward), ('without φ′', without_slope):
 
 # %% [markdown]
 # The network with the wrong gradient learns nearly as much. So a derivative that you have written yourself needs a test of its own. The usual
-# test compares it with the **central difference**. Choose a direction, one number for each parameter. Let $f(t)$ be the loss
-# after $t$ times this direction is added to the parameters. For a smooth loss and a small step $h$,
+# test compares it with the **central difference**. Choose a direction: one number for each parameter. Add $t$ times these
+# numbers to the parameters, and call the loss $f(t)$. For a smooth loss and a small step $h$,
 #
 # $$ f'(0) = \frac{f(h) - f(-h)}{2h} + O(h^2) . $$
 #
 # This $h$ is not a hidden unit. If $h$ is too small, the difference of two nearly equal numbers loses its digits: the rounding
-# error grows as $1/h$ ([gradients](../calculus/gradients.ipynb) computes the best step). The **complex step**
+# error grows as $1/h$. The best step is computed in [gradients](../calculus/gradients.ipynb). The **complex step**
 # {cite}`squire1998using` subtracts nothing. Put the imaginary number $ih$ into the Taylor series,
 # $f(ih) = f(0) + ih f'(0) - \frac12 h^2 f''(0) - \dots$, and take the imaginary part:
 #
@@ -630,15 +632,15 @@ ax.set(xlabel='step $h$', ylabel='error', ylim=(1e-17, 1));
 # A step ten times smaller makes both errors a hundred times smaller. But below $h = 10^{-5}$ the error of the central
 # difference soon grows again. At $h = 10^{-100}$ the two losses are the same float, so the central difference is 0. The error
 # of the complex step falls until only rounding is left, and even $h = 10^{-100}$ does no harm. But every operation of the
-# program must accept complex numbers, and its Taylor series must hold for them, too. PyTorch's absolute value accepts them, but
+# program must accept complex numbers, and its own Taylor series must hold for them. PyTorch's absolute value accepts them, but
 # returns a real number, so the imaginary part is lost. ReLU and maximum do not accept them, because complex numbers have no
 # order.
 #
 # ### The test that you type: gradcheck
 #
 # You seldom write the backward pass of a whole network, but sometimes that of one layer, as a `torch.autograd.Function`.
-# Its `forward` calls `ctx.save_for_backward` to keep what `backward` will need. Its `backward` gets the derivative with respect
-# to the output, and returns one derivative for each input:
+# Its `forward` calls `ctx.save_for_backward` to keep what `backward` will need. Its `backward` gets the derivative of the
+# loss with respect to the output of the layer, and returns that with respect to each input:
 
 # %%
 class TanhLayer(torch.autograd.Function):
@@ -655,7 +657,7 @@ class TanhLayer(torch.autograd.Function):
         return delta @ W.T, h.T @ delta, delta.sum(0, keepdim=True)
 
 # %% [markdown]
-# `torch.autograd.gradcheck` compares such a backward pass with central differences, for each input and each output. It wants
+# `torch.autograd.gradcheck` compares such a backward pass with central differences, for each entry of each input and output. It wants
 # float64. If the backward pass is wrong, `gradcheck` raises an error, or
 # returns `False` if we ask for that:
 
@@ -727,11 +729,10 @@ verify(
 # derivative of the weights, and one that carries $\boldsymbol\delta^{(l)}$ on to the layer before. Only the first layer needs
 # no second product, because nobody asks for the derivative of the input. Everything else, such as $\phi'$, takes only a
 # few times $n\, d_l$ operations. So if the forward pass takes $F = F_1 + \dots + F_L$ multiplications, the backward pass takes
-# $2F - F_1$.
+# $2F - F_1$. This is less than two more forward passes. To try the weights one after the other takes a forward pass for each.
 #
 # `FlopCounterMode` counts the operations of all matrix products that PyTorch runs. Each multiplication comes with an
-# addition, so we take half of its count. We print the multiplications of the forward pass, those of the backward pass, and
-# their ratio:
+# addition, so we take half of its count. We print the multiplications of both passes, and their ratio:
 
 # %%
 def count(run):                             # forward, backward
@@ -785,7 +786,7 @@ def kept(run, model):                       # bytes that autograd keeps
 
 # %% [markdown]
 # **Gradient checkpointing** {cite}`chen2016training` keeps fewer activations. We cut the network into $k$ segments of $L/k$
-# layers. In the last segment we keep all activations, because the backward pass begins there at once. Of each earlier segment
+# layers. In the last segment, where the backward pass begins, we keep all activations. Of each earlier segment
 # we keep only the input. When the backward pass comes to such a segment, it runs the segment forward again, goes back through
 # it, and forgets it. In PyTorch this is one line. With $k = 1$ it is the plain network:
 
@@ -808,7 +809,7 @@ for k in (1, 2, 4, 8, 16):
 # ```
 #
 # with equality for $k = \sqrt{L}$. When the backward pass runs an earlier segment again, it has already forgotten the later
-# ones. So it never keeps more than at its start. The price is less than one more forward pass, because only the part
+# ones. So it keeps most at its start. The price is less than one more forward pass, because only the part
 # $1 - 1/k$ of the layers runs twice.
 
 # %%
@@ -1033,7 +1034,7 @@ verify(
 # ${\mathbf{h}^{(l-1)}}^\top \boldsymbol\delta^{(l)}$. A network can learn even with a wrong gradient, so its training need not
 # show the mistake. Call `zero_grad()` before each `backward()`, and compare a derivative that you have written yourself with
 # central differences or with the complex step. If the forward pass takes $F$ multiplications, $F_1$ of them in the first layer, the backward pass takes
-# $2F - F_1$. Checkpointing keeps about $2\sqrt{L}$ activations in place of all, at the price of less than one more forward pass.
+# $2F - F_1$. Checkpointing with about $\sqrt{L}$ segments keeps about $2\sqrt{L}$ activations, at the price of less than one more forward pass.
 #
 # **Further reading.** {cite:t}`rumelhart1986learning` made the method known, in four readable pages. {cite:t}`zhang2023dive`,
 # chapter 5, draws the graph of a network with weight decay. {cite:t}`prince2023understanding`, chapter 7, derives the same
