@@ -148,11 +148,15 @@ def write(sealed):
 
 
 def renew(key, sealed, now):
-    """Show what a line seals, as it was and as it is, and put the line into `sealed`. Raises KeyError for an unknown key."""
+    """Show what a line seals, as it was and as it is, and put the line into `sealed`. Raises KeyError for an unknown key.
+
+    Several sections may have a line of this name: then those count that are broken.
+    """
     places = [section for section in sorted({*sealed, *now}) if key in {**sealed.get(section, {}), **now.get(section, {})}]
     if not places:
         raise KeyError(f'{key} is nothing that is sealed, or could be')
-    for section in places:
+    broken = [place for place in places if key not in now.get(place, {}) or sealed.get(place, {}).get(key) != now[place][key].digests()]
+    for section in broken or places:
         old = sealed.get(section, {}).pop(key, None)
         new = now.get(section, {}).get(key)
         print(f'\n{section}  {key}')
