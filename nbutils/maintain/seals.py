@@ -155,8 +155,8 @@ def renew(key, sealed, now):
     places = [section for section in sorted({*sealed, *now}) if key in {**sealed.get(section, {}), **now.get(section, {})}]
     if not places:
         raise KeyError(f'{key} is nothing that is sealed, or could be')
-    broken = [place for place in places if key not in now.get(place, {}) or sealed.get(place, {}).get(key) != now[place][key].digests()]
-    for section in broken or places:
+    digests = {place: now[place][key].digests() for place in places if key in now.get(place, {})}
+    for section in [place for place in places if digests.get(place) != sealed.get(place, {}).get(key)] or places:
         old = sealed.get(section, {}).pop(key, None)
         new = now.get(section, {}).get(key)
         print(f'\n{section}  {key}')

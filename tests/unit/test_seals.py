@@ -301,6 +301,17 @@ def test_new_ones_and_those_that_are_gone(book, monkeypatch, capsys):
         run(monkeypatch, capsys, 'thm-unknown')
 
 
+def test_of_lines_of_one_name_the_broken_ones_are_shown(capsys):
+    whole, other = seals.Seal('one', (), ''), seals.Seal('two', (), '')
+    now = {'a/one': {'shown-summary': whole}, 'b/two': {'shown-summary': other}}
+    sealed = {'a/one': {'shown-summary': whole.digests()}, 'b/two': {'shown-summary': ('000000', 'none', 'none')}}
+    for both in (False, True):
+        seals.renew('shown-summary', sealed, now)
+        shown = capsys.readouterr().out
+        assert 'b/two' in shown and ('a/one' in shown) == both, 'without a broken one all are shown'
+        assert sealed['b/two']['shown-summary'] == other.digests()
+
+
 def test_a_display_that_does_not_run_is_sealed_for_itself():
     section = section_of(PAGE + """
 # %% [markdown]
