@@ -19,7 +19,7 @@
 #
 # A city lends 90 bicycles at two stations. Each day, one tenth of the bicycles at the harbour end up at the market, and one
 # fifth of those at the market end up at the harbour. On the first day all 90 stand at the harbour. Where will they be after
-# a year, and how many days does it take until they settle there?
+# a year, and how soon do they settle there?
 #
 # - **You need** [determinants](../linear_algebra/determinants.ipynb),
 #   [orthogonal matrices](../linear_algebra/qr_decomposition.ipynb) and the
@@ -64,7 +64,7 @@ for day in (0, 1, 2, 5, 10, 20, 365):
     print(f'day {day:3}:', (matrix_power(A, day) @ x).round(2))
 
 # %% [markdown]
-# The numbers approach 60 and 30. Two vectors explain how:
+# Two vectors explain how the numbers approach 60 and 30:
 
 # %%
 print('A (2, 1)  =', A @ [2, 1])
@@ -76,7 +76,7 @@ print('A (1, -1) =', A @ [1, -1])
 #
 # $$ 30 \begin{bmatrix} 2 \\ 1 \end{bmatrix} + 0.7^k \cdot 30 \begin{bmatrix} 1 \\ -1 \end{bmatrix} . $$
 #
-# Each day the second term becomes 0.7 times itself. After 10 days it is $30 \cdot 0.7^{10} \approx 0.85$, less than one
+# After 10 days the second term is $30 \cdot 0.7^{10} \approx 0.85$, less than one
 # bicycle.
 #
 # ```{prf:definition} Eigenvalue and eigenvector
@@ -136,7 +136,7 @@ print('in half a day:\n', half_day.round(3))
 print('two half days:\n', (half_day @ half_day).round(3))
 
 # %% [markdown]
-# Are there always enough eigenvectors? Here is a condition that suffices.
+# Are there always enough eigenvectors? One condition suffices.
 #
 # ```{prf:theorem} Distinct eigenvalues
 # :label: thm-distinct
@@ -182,11 +182,13 @@ print('quarter turn: i times', np.sort(np.linalg.eigvals(turn).imag))
 shear = np.array([[1.0, 1.0], [0.0, 1.0]])
 print('shear:', np.linalg.eigvals(shear), 'with',
       2 - np.linalg.matrix_rank(shear - np.eye(2)), 'eigenvector')
+print('its square:\n', shear @ shear)
+print('by matrix_function:\n', matrix_function(np.square, shear).round(3))
 
 # %% [markdown]
 # The shear has the eigenvalue 1 twice, as a double root of $(1 - \lambda)^2$, which is its **algebraic multiplicity**. But only
-# multiples of $(1, 0)$ are eigenvectors. A matrix with fewer than $n$ independent eigenvectors is called **defective**, and
-# it has no decomposition {eq}`evd-decomposition`.
+# multiples of $(1, 0)$ are eigenvectors: its **geometric multiplicity** is 1. A matrix with fewer than $n$ independent eigenvectors is
+# called **defective**. It has no decomposition {eq}`evd-decomposition`, and `matrix_function` is wrong without a warning.
 #
 # :::{admonition} A tempting mistake
 # :class: tip
@@ -470,9 +472,8 @@ print('eigenvalues:', lam.round(3))
 print('dot products of the eigenvectors:\n', abs(Q.T @ Q).round(6))
 
 # %% [markdown]
-# The eigenvectors are the shapes in which the carts can vibrate together, and the eigenvalues are the squares of their
-# frequencies. All eigenvalues are real, and the eigenvectors are perpendicular to each other. This is true of every real symmetric
-# matrix:
+# The eigenvectors are the shapes in which carts of mass 1 can vibrate together, and the eigenvalues are the squares of their angular
+# frequencies. All eigenvalues are real, and the eigenvectors are perpendicular. Every real symmetric matrix has such eigenvectors:
 #
 # ```{prf:theorem} Spectral theorem
 # :label: thm-spectral
@@ -511,7 +512,7 @@ print('dot products of the eigenvectors:\n', abs(Q.T @ Q).round(6))
 # \mathbf{x} = \sum_i c_i\mathbf{q}_i,\ \|\mathbf{x}\| = 1 .
 # ```
 #
-# It is an average of the eigenvalues with the weights $c_i^2$, so it lies between the least and the largest eigenvalue. It
+# It is an average of the eigenvalues with the weights $c_i^2$, so it lies between the least and the largest. It
 # also turns a rough eigenvector into a good eigenvalue. We tilt the last eigenvector by a small angle:
 
 # %%
@@ -524,8 +525,8 @@ for angle in (0.1, 0.01, 0.001):
 #
 # ### What is lost without symmetry: sensitive eigenvalues
 #
-# If a symmetric matrix changes by $\mathbf{E}$, no eigenvalue moves by more than
-# $\|\mathbf{E}\|$. A defective matrix is far more sensitive. Let us put a small $\delta > 0$ into the corner of the shear:
+# If a symmetric matrix changes by $\mathbf{E}$, each new eigenvalue lies within
+# $\|\mathbf{E}\|$ of an old one. A defective matrix is far more sensitive. Let us put a small $\delta > 0$ into the corner of the shear:
 #
 # ```{math}
 # :label: evd-split
@@ -535,7 +536,7 @@ for angle in (0.1, 0.01, 0.001):
 # ```
 #
 # The two eigenvectors are nearly parallel, and the eigenvalues have moved by $\sqrt\delta$. A larger
-# matrix with ones on the diagonal and above it is even worse, because $(\lambda - 1)^n = \delta$:
+# matrix with ones on the diagonal and just above it is even worse, because $(\lambda - 1)^n = \delta$:
 
 # %%
 for n in (2, 4, 8):
@@ -546,8 +547,8 @@ for n in (2, 4, 8):
           f'{abs(lam_chain - 1).max():.2e}, cond(V) = {np.linalg.cond(V):.2e}')
 
 # %% [markdown]
-# How much an error can be amplified is bounded by the condition number of the matrix of eigenvectors,
-# $\kappa(\mathbf{V}) = \|\mathbf{V}\|\,\|\mathbf{V}^{-1}\|$ {cite}`bauer1960norms`. An orthogonal matrix has $\kappa = 1$.
+# The condition number of the matrix of eigenvectors,
+# $\kappa(\mathbf{V}) = \|\mathbf{V}\|\,\|\mathbf{V}^{-1}\|$, bounds how much an error grows {cite}`bauer1960norms`. An orthogonal matrix has $\kappa = 1$.
 #
 # ```{prf:theorem} Bauer and Fike
 # :label: thm-bauer-fike
@@ -567,7 +568,7 @@ for n in (2, 4, 8):
 # ```
 #
 # We compare two matrices with the eigenvalues $-2, -1, 0, 1, 2$. One is symmetric, the other has fours above the diagonal. Each is
-# changed 600 times by a random matrix of norm 0.01:
+# changed 600 times by a random complex matrix of norm 0.01:
 
 # %%
 rng = np.random.default_rng(9)
@@ -598,8 +599,7 @@ for ax, B, name in zip(axes, (symmetric, tilted), ('symmetric', 'fours above the
 axes[0].set_ylabel('imaginary part');
 
 # %% [markdown] tags=["caption"]
-# Eigenvalues (orange) and those of the changed matrices (blue). Errors of norm 0.01 hardly move the eigenvalues of the symmetric
-# matrix, but they smear out the same eigenvalues of the other one.
+# Errors of norm 0.01 hardly move the eigenvalues (orange) of the symmetric matrix, but they smear out those of the other matrix (blue).
 
 # %% [markdown]
 # A rough bound needs only the entries:
@@ -645,7 +645,7 @@ def masses(K):
 stiffness = integers(1, 4).flatmap(lambda n: matrices(n, n, -4, 4, edges=True)).map(lambda B: B + B.T)
 cases = dict(K=stiffness, M=masses)
 general = ['numpy.linalg.eig', 'numpy.linalg.eigvals', 'scipy.linalg.eig', 'scipy.linalg.eigvals', 'scipy.linalg.eigh',
-           'scipy.linalg.eigvalsh']
+           'scipy.linalg.eigvalsh', 'scipy.linalg.schur', 'numpy.roots']
 grade(generalized, by_lapack, without=general, **cases)
 
 # %% [markdown]
@@ -657,7 +657,7 @@ grade(generalized, by_lapack, without=general, **cases)
 # $\mathbf{y} = \mathbf{L}^\top\mathbf{x}$. Multiplied by $\mathbf{L}^{-1}$, the equation reads
 # $\mathbf{L}^{-1}\mathbf{K}\mathbf{L}^{-\top}\mathbf{y} = \lambda\mathbf{y}$, and this matrix is symmetric and
 # similar to $\mathbf{M}^{-1}\mathbf{K}$. By {prf:ref}`thm-spectral` its eigenvalues are real. Of the wrong answers, the first
-# gives $\mathbf{M}^{-1}\mathbf{K}$ to a solver that reads one triangle and assumes the other, the second forgets the masses,
+# gives $\mathbf{M}^{-1}\mathbf{K}$ to a solver that reads one triangle and takes the other for its mirror image, the second forgets the masses,
 # and the third uses a solver for general matrices.
 
 # %% jupyter={"source_hidden": true}
@@ -714,12 +714,12 @@ def within(seed, size, kind, amplified):
     away, change, kappa = moves(seed, size, kind)
     return bool(away <= (kappa if amplified else 1) * change * (1 + 1e-9) + 1e-12)
 
-verify('eigenvalues move by κ(V) ‖E‖ at most',
+verify('each new eigenvalue lies within κ(V) ‖E‖ of an old one',
        lambda seed, size: within(seed, size, 'general', True),
        slip=('forgets the condition of V', lambda seed, size: within(seed, size, 'general', False)),
        seed=seeds(), size=[1e-4, 0.01, 0.3])
 
-verify('those of symmetric matrices move by ‖E‖ at most',
+verify('each new eigenvalue of a symmetric matrix lies within ‖E‖ of an old one',
        lambda seed, size: within(seed, size, 'symmetric', False),
        slip=('says it of all matrices', lambda seed, size: within(seed, size, 'general', False)),
        seed=seeds(), size=[1e-4, 0.01, 0.3])
@@ -731,12 +731,16 @@ def in_a_disc(A, radii):
 def of_rows(A):
     return abs(A).sum(axis=1) - abs(np.diag(A))
 
+def normal_or_signs(seed, kind):  # eigenvalues of two rows of signs lie on the circles
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(4, 4)) if kind == 'normal' else rng.choice([-1.0, 1.0], (2, 2))
+
 verify("every eigenvalue lies in one of Gershgorin's discs",
-       lambda seed: in_a_disc(np.random.default_rng(seed).normal(size=(4, 4)), of_rows),
+       lambda seed, kind: in_a_disc(normal_or_signs(seed, kind), of_rows),
        slip=('takes the largest entry of a row for the sum of the row',
-             lambda seed: in_a_disc(np.random.default_rng(seed).normal(size=(4, 4)),
-                                    lambda A: abs(A - np.diag(np.diag(A))).max(axis=1))),
-       seed=seeds())
+             lambda seed, kind: in_a_disc(normal_or_signs(seed, kind),
+                                          lambda A: abs(A - np.diag(np.diag(A))).max(axis=1))),
+       seed=seeds(), kind=['normal', 'signs'])
 
 # %% tags=["checks"]
 def moved_by(n, delta):
@@ -755,10 +759,10 @@ assert close(lam, [2 - 3**0.5, 2, 2 + 3**0.5]) and farthest_move(symmetric) <= 0
 # %% [markdown]
 # ## Power iteration and the QR algorithm: how eigenvalues are computed
 #
-# Why not compute the roots of the characteristic polynomial? Because its coefficients cannot be stored accurately enough. A
+# Why not compute the roots of the characteristic polynomial? Because rounding can move them far. A
 # symmetric $20 \times 20$ matrix with the eigenvalues $1, 2, \dots, 20$ is harmless, but its polynomial is not
-# {cite}`wilkinson1959evaluation`. Let us round the coefficients of $(\lambda - 1) \cdots (\lambda - 20)$ to 16 digits, as every
-# computation in float64 must:
+# {cite}`wilkinson1959evaluation`. In float64 we compute the coefficients of $(\lambda - 1) \cdots (\lambda - 20)$, and from them
+# the roots:
 
 # %%
 whole = np.arange(1.0, 21.0)
@@ -774,7 +778,7 @@ print('from the matrix, off by', below(abs(by_matrix - whole).max()))
 #
 # ### Power iteration: multiply again and again
 #
-# The bicycles have shown the simplest method. Write $\mathbf{x} = \sum_i c_i\mathbf{v}_i$ with independent eigenvectors,
+# Write $\mathbf{x} = \sum_i c_i\mathbf{v}_i$ with independent eigenvectors,
 # and multiply by $\mathbf{A}$ $k$ times:
 #
 # ```{math}
@@ -783,7 +787,7 @@ print('from the matrix, off by', below(abs(by_matrix - whole).max()))
 # = \lambda_1^k \Big( c_1\mathbf{v}_1 + \sum_{i>1} c_i \Big(\frac{\lambda_i}{\lambda_1}\Big)^k \mathbf{v}_i \Big) .
 # ```
 #
-# If $|\lambda_1| > |\lambda_2| \ge \dots$ and $c_1 \ne 0$, the direction tends to that of $\mathbf{v}_1$. Each step multiplies the error
+# If $|\lambda_1| > |\lambda_2| \ge \dots$ and $c_1 \ne 0$, the direction tends to that of $\mathbf{v}_1$, up to its sign. Each step multiplies the error
 # by about $|\lambda_2/\lambda_1|$. We scale to length 1 after each step, so that no number overflows:
 
 # %%
@@ -814,7 +818,7 @@ def rayleigh_iteration(A, x, steps):
     return np.array(path)
 
 # %% [markdown]
-# We look for the fastest vibration of the carts, with $\lambda \approx 3.73$:
+# We look for the fastest vibration, with $\lambda \approx 3.73$:
 
 # %%
 def sine(x, v):  # of the angle between the rows of x (..., n) and v (n,)
@@ -829,15 +833,16 @@ for name, error in errors.items():
 
 # %% [markdown]
 # Power iteration multiplies the error by $2 / 3.73 \approx 0.54$, and inverse iteration by about $0.23 / 1.5 \approx 0.15$,
-# the quotient of the distances from $\sigma$ to the two nearest eigenvalues. In Rayleigh iteration, an error $\varepsilon$ of the vector
+# the quotient of the distances from $\sigma$ to the two nearest eigenvalues. In Rayleigh iteration with a symmetric matrix, an error $\varepsilon$ of the vector
 # gives an error of order $\varepsilon^2$ of the shift, as we saw above, and the step multiplies $\varepsilon$ by this. What
-# remains is of order $\varepsilon^3$: near the end *the number of correct digits triples* with each step.
+# remains is of order $\varepsilon^3$: near the end *the number of correct digits triples*. Once the shift is
+# exact, `inv` may raise an error: stop in time.
 #
 # ### The QR algorithm: all eigenvalues at once
 #
 # Let us give power iteration $n$ vectors, the columns of a matrix. Left alone, they would all tend to $\mathbf{v}_1$. So we make
-# them orthonormal after each step, by a QR decomposition. Written in the basis of these vectors, the method is
-# surprisingly short. We begin with $\mathbf{A}_1 = \mathbf{A}$, factorize, and multiply in the other order {cite}`francis1961qr`:
+# them orthonormal after each step, by a QR decomposition. The method becomes short if we write $\mathbf{A}$ in the basis of these
+# vectors. We begin with $\mathbf{A}_1 = \mathbf{A}$, factorize, and multiply in the other order {cite}`francis1961qr`:
 #
 # ```{math}
 # :label: evd-qr-step
@@ -864,8 +869,8 @@ for k in (0, 1, 2, 8):
 print('eigenvalues:           ', lam[::-1].round(3))
 
 # %% [markdown]
-# All $\mathbf{A}_k$ are similar, so they have the same eigenvalues. As a rule they become triangular, and then the
-# eigenvalues stand on the diagonal. The following identity says why.
+# All $\mathbf{A}_k$ are similar and have the same eigenvalues. If no two of these have the same absolute
+# value, the $\mathbf{A}_k$ become triangular as a rule, with the eigenvalues on the diagonal. Complex pairs keep $2 \times 2$ blocks.
 #
 # ```{prf:theorem} What QR iteration does
 # :label: thm-qr-iteration
@@ -885,7 +890,8 @@ print('eigenvalues:           ', lam[::-1].round(3))
 # transposed, the identity says that the last column $\mathbf{q}_n$ has the direction of
 # $(\mathbf{A}^\top)^{-k}\mathbf{e}_n$, so it follows inverse iteration with the shift 0. We can also shift: factorize
 # $\mathbf{A}_k - \mu\mathbf{I}$, multiply in the other order, and add $\mu\mathbf{I}$ again. The last diagonal entry is the
-# Rayleigh quotient of $\mathbf{q}_n$. With this shift $\mu$, the last row converges as fast as Rayleigh iteration.
+# Rayleigh quotient of $\mathbf{q}_n$. With this shift $\mu$, the last row follows Rayleigh iteration. For
+# $\begin{bmatrix} 0 & 1 \\ 1 & 0 \end{bmatrix}$ it stands still, so libraries shift by an eigenvalue of the last $2 \times 2$ block.
 
 # %% mystnb={"image": {"alt": "Left: errors of the direction against the step, on a logarithmic scale. Power iteration falls along a straight line, inverse iteration along a steeper one, and Rayleigh iteration plunges within three steps. Right: the last entry below the diagonal in QR iteration falls along a straight line without shifts and plunges within five steps with shifts."}} tags=["hide-input"]
 shifted = qr_iteration(K, 5, shifted=True)
@@ -903,18 +909,18 @@ right.set(xlabel='step', title='last entry below the diagonal');
 
 # %% [markdown] tags=["caption"]
 # Left: power and inverse iteration gain digits at a steady rate, while Rayleigh iteration triples them in each step. Right: shifts
-# have the same effect on QR iteration. Values below $10^{-12}$ are drawn there.
+# have the same effect on QR iteration. Values below $10^{-12}$ are drawn at $10^{-12}$.
 
 # %% [markdown]
 # Libraries first bring $\mathbf{A}$ to **Hessenberg form**, with zeros below the
 # first subdiagonal {cite}`golub2013matrix`. QR steps keep this form, and each then costs $O(n^2)$ instead of $O(n^3)$. Once the last
 # subdiagonal entry is negligible, they split off an eigenvalue and go on with a smaller matrix. Call `np.linalg.eigh` for symmetric
-# matrices and `np.linalg.eig` for others. For a few eigenvalues of a huge sparse matrix, `scipy.sparse.linalg.eigsh` refines power
+# matrices and `np.linalg.eig` for others. For a few eigenvalues of a huge sparse symmetric matrix, `scipy.sparse.linalg.eigsh` refines power
 # iteration.
 #
 # ### Spectral radius: what eigenvalues say about long products
 #
-# The **spectral radius** is the largest $|\lambda_i|$. Powers of $\mathbf{A}$ tend to zero exactly if it is below 1. A recurrent network multiplies
+# The **spectral radius** is the largest $|\lambda_i|$. Powers of $\mathbf{A}$ tend to zero exactly if it is below 1. A linear recurrent network multiplies
 # its state by one matrix at every step, so the spectral radius decides whether signals die out in the long run. But what
 # happens before?
 
@@ -933,7 +939,7 @@ for step in (0, 1, 2, 5, 10, 40, 80):
 # ```{exercise} ★★ Program: the nearest eigenvalue
 # :label: evd-nearest
 # Write `nearest(A, sigma)`: the eigenvalue of the symmetric matrix `A` that is nearest to `sigma`, without a library function
-# for eigenvalues.
+# for eigenvalues or singular values.
 # ```
 
 # %%
@@ -951,17 +957,19 @@ def from_all(A, sigma):
     values = np.linalg.eigvalsh(A)
     return values[abs(values - sigma).argmin()]
 
-def whole_spectrum(seed):
+def spectrum(seed):
     generator = np.random.default_rng(seed)
     n = generator.integers(1, 7)
     basis = np.linalg.qr(generator.normal(size=(n, n)))[0]
-    return basis @ np.diag(generator.permutation(13)[:n] - 6.0) @ basis.T
+    return basis @ np.diag((generator.permutation(13)[:n] - 6) * generator.uniform(1, 1.5)) @ basis.T
 
 def beside(A):
-    return on(*(float(round(v)) + d for v in np.linalg.eigvalsh(A) for d in (-0.3, 0.01, 0.3)))
+    return on(*(float(v.round(6)) + d for v in np.linalg.eigvalsh(A) for d in (-0.3, 0.01, 0.3)))
 
-solvers = [f'{m}.{f}' for m in ('numpy.linalg', 'scipy.linalg') for f in ('eig', 'eigvals', 'eigh', 'eigvalsh')]
-cases = dict(A=seeds().map(whole_spectrum), sigma=beside)
+solvers = [f'{m}.{f}' for m in ('numpy.linalg', 'scipy.linalg') for f in ('eig', 'eigvals', 'eigh', 'eigvalsh', 'svd')]
+solvers += ['numpy.roots', 'scipy.linalg.schur']
+known_ones = on(np.array([[2.0, 1.0], [1.0, 2.0]]), np.diag([1.5, -2.0, 0.0]))
+cases = dict(A=known_ones | seeds().map(spectrum), sigma=beside)
 grade(nearest, from_all, without=solvers, tries=50, **cases)
 
 # %% [markdown]
@@ -1071,8 +1079,8 @@ assert abs(shifted[5, 2, 1]) < 1e-12 < 1e-6 < abs(plain[5, 2, 1]) and close(plai
 # %% [markdown]
 # ## Where it matters: finding the vowels
 #
-# A program is given 22919 English words from a pronouncing dictionary, separated by blanks. To the program they are a sequence of 27 symbols,
-# and it does not know what a letter sounds like. Can eigenvectors tell vowels from consonants?
+# A program is given 22919 English words from a pronouncing dictionary, separated by blanks: a sequence of 27 symbols.
+# Can eigenvectors tell vowels from consonants?
 
 # %%
 ALPHABET = ' abcdefghijklmnopqrstuvwxyz'
@@ -1097,8 +1105,8 @@ print(f'after q comes u: {P[q, u]:.2f}, after t comes e: {P[t, e]:.2f}')
 
 # %% [markdown]
 # Each row sums to 1, so $\mathbf{P}\mathbf{1} = \mathbf{1}$, and 1 is an eigenvalue. No eigenvalue is larger in absolute value,
-# because an average is never larger than the largest of its terms. The eigenvectors of $\mathbf{P}^\top$ for the eigenvalue 1 we know
-# from the bicycles: power iteration settles at the frequencies of the symbols.
+# because an average is never larger than the largest of its terms. The columns of $\mathbf{P}^\top$ sum to 1, as those of the
+# bicycles did. Its power iteration settles at the frequencies of the symbols:
 
 # %%
 frequency = np.bincount(symbols) / len(symbols)
@@ -1112,10 +1120,10 @@ second = order[1]
 print('largest eigenvalues:', lam[order[:3]].real.round(3))
 
 # %% [markdown]
-# The second largest eigenvalue is *negative*. What does this mean? Imagine a language in which vowels and consonants strictly
+# The eigenvalue that is second in absolute value is *negative*. Imagine a language in which vowels and consonants strictly
 # alternate. Let $x_i = -1$ for vowels and $x_i = 1$ for consonants. After a vowel, the average of $x$ is then 1, and after a consonant it is
-# $-1$. In a formula, $\mathbf{P}\mathbf{x} = -\mathbf{x}$, so $-1$ is an eigenvalue. English alternates only roughly. But the
-# second eigenvector may still be negative for one class and positive for the other:
+# $-1$. So $\mathbf{P}\mathbf{x} = -\mathbf{x}$, and $-1$ is an eigenvalue. English alternates only roughly, but
+# the sign in the second eigenvector may still tell the classes apart:
 
 # %%
 x = V[:, second].real
@@ -1124,7 +1132,7 @@ print('negative:', repr(''.join(np.array(list(ALPHABET))[x < 0])))
 print('positive:', repr(''.join(np.array(list(ALPHABET))[x > 0])))
 
 # %% [markdown]
-# The negative class holds the five vowels, the blank, and the letter c, whose entry is close to zero. To see that order is what matters, we shuffle
+# The negative class holds the five vowels, the blank, and c, whose entry is close to zero. To see that order matters, we shuffle
 # the symbols 20 times, which keeps all frequencies:
 
 # %%
@@ -1150,8 +1158,8 @@ ax.set(ylabel='entry', xlim=(-0.6, 26.6));
 # The second eigenvector of the counts separates the five vowels and the blank (␣) from all consonants except c.
 
 # %% [markdown]
-# Markov counted vowels and consonants in *Eugene Onegin* by hand {cite}`markov1913example`. That counts alone tell them
-# apart was noticed much later {cite}`moler1983singular`.
+# Markov counted vowels and consonants in *Eugene Onegin* by hand {cite}`markov1913example`. Counts of pairs alone can
+# tell them apart {cite}`moler1983singular`.
 #
 # ```{exercise} ★★ Experiment: other texts
 # :label: evd-texts
@@ -1317,8 +1325,8 @@ assert close(P @ V[:, second], lam[second] * V[:, second])
 #
 # An eigenvector is a direction that a matrix only stretches, by its eigenvalue. With $n$ independent eigenvectors
 # $\mathbf{A} = \mathbf{V}\boldsymbol\Lambda\mathbf{V}^{-1}$, so powers, roots and other functions act on each eigenvalue
-# separately; similar matrices share the eigenvalues. Symmetric matrices always have perpendicular eigenvectors and eigenvalues that move no farther than
-# the matrix, while those of other matrices can be very sensitive and describe only the end of a long product. Libraries compute eigenvalues by the
+# separately; similar matrices share the eigenvalues. Every symmetric matrix has $n$ perpendicular eigenvectors, and
+# errors hardly move its eigenvalues; those of other matrices can be very sensitive and describe only the end of a long product. Libraries compute eigenvalues by the
 # QR algorithm, which is power iteration and shifted inverse iteration in one.
 #
 # **Further reading.** {cite}`trefethen1997numerical` explains the algorithms in short lectures, and {cite}`golub2013matrix`
