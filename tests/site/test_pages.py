@@ -144,10 +144,10 @@ def barriers(page, kinds):
     page.evaluate(AXE)
     page.evaluate(PRUNE)
     place = page.evaluate_handle(OF_KINDS, sorted(kinds)) if len(kinds) <= FEW else None
-    found = [f'light: {line}' for line in page.evaluate(VIOLATIONS, [place, {}])]
+    found = [f'light: {line}' for line in page.evaluate(VIOLATIONS, {'place': place})]
     page.emulate_media(color_scheme='dark')
     page.wait_for_function("(document.documentElement.dataset.theme ?? 'dark') === 'dark'")
-    return found + [f'dark: {line}' for line in page.evaluate(VIOLATIONS, [place, {'runOnly': COLOUR}])]
+    return found + [f'dark: {line}' for line in page.evaluate(VIOLATIONS, {'place': place, 'runOnly': COLOUR})]
 
 
 STILL = """const still = new CSSStyleSheet();
@@ -176,11 +176,12 @@ PRUNE = """() => {
       within.add(inside(part));
     }
   }
-  const entries = ':is(.bd-sidebar-primary, .bd-sidebar-secondary) li, article :is(li, dt, dd, tbody tr, div.citation, section.lesson, section.claims-of-section)';
-  for (const entry of [...document.querySelectorAll(entries)].reverse()) {  // what lies within another first
-    const kind = around(entry.parentElement) + inside(entry);
-    if (seen.has(kind)) entry.remove();
-    seen.add(kind);
+  for (const entries of ['.bd-sidebar-primary li, article :is(li, dt, dd, tbody tr, div.citation)', 'section.lesson, section.claims-of-section']) {
+    for (const entry of document.querySelectorAll(entries)) {
+      const kind = around(entry.parentElement) + inside(entry);
+      if (seen.has(kind)) entry.remove();
+      seen.add(kind);
+    }
   }
 }"""
 # The elements of such kinds, as `markup` calls them, to which scripts may have given more classes; the whole page if one has none
@@ -201,7 +202,7 @@ OF_KINDS = """kinds => {
   }
   return {include: elements};
 }"""
-VIOLATIONS = """async ([place, options]) => (await axe.run(place ?? document, {resultTypes: ['violations'], ...options})).violations
+VIOLATIONS = """async ({place, ...options}) => (await axe.run(place ?? document, {resultTypes: ['violations'], ...options})).violations
   .filter(v => ['moderate', 'serious', 'critical'].includes(v.impact))
   .map(v => `${v.id} (${v.impact}), ${v.nodes.length} times, first: ${v.nodes[0].html.slice(0, 200)}`)"""
 SOLUTIONS = """() => [...document.querySelectorAll('div.solution')].map(box => {  // before and after a click on its title
