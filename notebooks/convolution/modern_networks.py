@@ -28,12 +28,12 @@
 #
 # Suppose that a thousand handwritten digits are all you have to train on. Then softmax regression gets about 87 of 100 new
 # digits right, and LeNet 95. After LeNet came networks with other names, such as VGG and ResNet, and each brought new
-# ideas. What does each idea bring, and what does it cost? We add one idea after the other to LeNet, and count the digits that each network gets right.
+# ideas. What does each idea bring, and what does it cost?
 #
 # - **You need** [LeNet](lenet.ipynb), [receptive fields](padding_and_stride.ipynb), [channels](channels.ipynb),
 #   [pooling](pooling.ipynb), [batch normalization](batch_normalization.ipynb) and
 #   [residual networks](residual_networks.ipynb).
-# - **You build** a small VGG, ResNet, Inception network and DenseNet, and compare them with LeNet in one table.
+# - **You build** small versions of VGG, ResNet, GoogLeNet and DenseNet, and compare them with LeNet.
 # - **Runs in** 25 seconds. The networks are trained in float32.
 
 # %% tags=["remove-cell"]
@@ -65,59 +65,59 @@ plt.style.use('nbutils.book')
 # %% [markdown]
 # ## Step by step: what does each idea bring?
 #
-# We have 5,000 digits of MNIST, with 28 × 28 pixels. The networks are trained on 1,000 of them. The next 1,000 serve to choose the learning rate, and
-# the other 3,000 are for the test. Each network was trained from three random starts. This takes minutes, so we did it once, and
-# stored the class that each trained network gives to each digit:
+# We have 5,000 digits of MNIST, with 28 × 28 pixels. The networks are trained on 1,000 of them. The next 1,000 serve to choose the
+# learning rate, and the other 3,000 are for the test. Each network was trained from three random starts. This takes minutes, so it was
+# done once, and the answers are stored. What does each idea bring, in points? One point is one more right digit of 100:
 
-# %%
+# %% tags=["hide-input"]
 digits = data.mnist('all')
 X = torch.tensor(digits.x).float().reshape(-1, 1, 28, 28)
 y = torch.tensor(digits.y)
 X_test, y_test = X[2000:], y[2000:]
+print(f'{len(X)} digits: {len(X[:1000])} to train, {len(X_test)} to test')
+
 found = weights.runs('digit_networks', X)       # by name, seed, rate
 right = {run: kept.answers == y[1000:] for run, kept in found.items()}
-
-# %% [markdown]
-# The table says what is new in each network, how many of 100 test digits it gets right, and the gain over an earlier network.
-# Behind each ± stand two standard errors. A gain counts if it is larger than its two standard errors:
-
-# %% tags=["hide-input"]
-ideas = [('LeNet', 'convolutions', 'softmax'), ('VGG', '3 × 3 kernels, stages', 'LeNet'),
-         ('batch norm', 'batch normalization', 'VGG'), ('mean head', 'mean of each map', 'batch norm'),
-         ('skips', 'skip connections', 'mean head'), ('deep', 'twice the depth', 'skips'),
-         ('Inception', 'Inception blocks', 'mean head'), ('DenseNet', 'dense blocks', 'mean head'),
-         ('LeNet, longer', '1,200 steps, not 400', 'LeNet'), ('LeNet, augmented', 'distorted copies', 'LeNet, longer'),
-         ('deep, augmented', 'deep, both augmented', 'LeNet, augmented'), ('deep, augmented', 'all together', 'LeNet')]
 
 def hits(name):                                 # (3 seeds, 3000 digits)
     return torch.stack([right[name, seed, 0.01][1000:] for seed in range(3)]).double()
 
-def margin(d):                                  # (3 seeds, 3000 digits)
+def points(d):                                  # the mean and two standard errors
     seeds = d.mean(1).std() / len(d) ** 0.5
     test = d.mean(0).std() / d.shape[1] ** 0.5
-    return 2 * (seeds**2 + test**2) ** 0.5
+    return 100 * d.mean().item(), 200 * (seeds**2 + test**2).item() ** 0.5
 
-def points(d):
-    return 100 * d.mean().item(), 100 * margin(d).item()
-
+ideas = [('LeNet', 'convolutions', 'softmax'), ('VGG', '3 × 3 and stages', 'LeNet'),
+         ('batch norm', 'batch normalization', 'VGG'), ('mean head', 'mean of each map', 'batch norm'),
+         ('skips', 'skip connections', 'mean head'), ('deep', 'twice the depth', 'skips'),
+         ('Inception', 'Inception blocks', 'mean head'), ('DenseNet', 'dense blocks', 'mean head'),
+         ('LeNet, longer', '3 times the steps', 'LeNet'), ('LeNet, augmented', 'distorted copies', 'LeNet, longer'),
+         ('deep, augmented', 'deeper than LeNet', 'LeNet, augmented'), ('deep, augmented', 'all together', 'LeNet')]
 gains = {(old, new): points(hits(new) - hits(old)) for new, _, old in ideas}
-print('network          what is new           right       gain          over')
-print('softmax                               {:.1f} ± {:.1f}'.format(*points(hits('softmax'))))
-for new, idea, old in ideas:
-    print('{:17}{:21}{:.1f} ± {:.1f}'.format(new, idea, *points(hits(new))), '{:+7.2f} ± {:.2f}  {}'.format(*gains[old, new], old))
 
-# %% mystnb={"image": {"alt": "Twelve rows, each with a dot for the gain and a horizontal bar, and a line at 0. Convolutions lie near 8. Batch normalization, distorted copies and all together lie between 1 and 2.5, with bars right of the line, in blue. The 3 × 3 kernels, Inception blocks and dense blocks lie left of the line, between −2 and −1, also in blue. The bars of the other five, in grey, cross the line."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Twelve rows, each with a dot for the gain and a horizontal bar, and a line at 0. Convolutions lie near 8. Batch normalization, distorted copies and all together lie between 1 and 3, with bars right of the line, in blue. 3 × 3 and stages, Inception blocks and dense blocks lie left of the line, between −2 and −1, also in blue. The bars of the other five, in grey, cross the line."}} tags=["hide-input"]
 fig, ax = panels(1, height=3.4)
 ax.axvline(0, color=GREY, lw=1)
 for row, (new, _, old) in enumerate(ideas):
     gain, error = gains[old, new]
     ax.errorbar(gain, row, xerr=error, fmt='o', ms=5, lw=1.4, color='C0' if abs(gain) > error else GREY)
-ax.set(xlabel='gain, in digits of 100', yticks=range(len(ideas)), xlim=(-4, 10))
+ax.set(xlabel='gain, in points', yticks=range(len(ideas)), xlim=(-4, 10))
 ax.set_yticklabels([idea for _, idea, _ in ideas])
 ax.invert_yaxis()
 
 # %% [markdown] tags=["caption"]
 # What each idea brings, with two standard errors. Blue gains and losses are larger than these errors, grey ones are not.
+
+# %% [markdown]
+# The table adds the name of the network with the new idea, how many of 100 test digits it gets right, and the network with which it is compared.
+# A gain or a loss **counts** if it is larger than its two standard errors:
+
+# %% tags=["hide-input"]
+print('network          what is new            right       gain          over')
+print('softmax                              {:.1f} ± {:.1f}'.format(*points(hits('softmax'))))
+for new, idea, old in ideas:
+    print('{:17}{:20}{:.1f} ± {:.1f} '.format(new, idea, *points(hits(new))), end='')
+    print('{:+6.2f} ± {:.2f}  {}'.format(*gains[old, new], old))
 
 # %% [markdown]
 # Seven of the twelve gains count:
@@ -130,16 +130,9 @@ ax.invert_yaxis()
 # - The **mean head** (global average pooling), **skip connections** and **depth** bring nothing that counts. But the mean head leaves the network
 #   only a twelfth of its parameters.
 # - **Inception** and **DenseNet** lose about one point against the network with the mean head, but they need fewer parameters. The loss of
-#   Inception counts only just.
+#   Inception is only just larger than its two standard errors.
 # - **Augmentation** brings 1.4 points for LeNet. Three times as many steps alone bring nothing that counts.
-# - **All together** bring 2.2 points over LeNet.
-#
-# With augmentation, LeNet comes so near to the deep network that 3,000 digits do not show which is better. So before you
-# build a deeper network, try augmentation with the one that you have.
-#
-# All this holds for small grey digits and short trainings. Skip connections were invented for much deeper networks, and a plain
-# network of 16 layers [trains far worse](residual_networks.ipynb) than a residual one. On a million
-# photographs, VGG showed what depth brings, and ResNet what skip connections bring {cite}`simonyan2015very,he2016deep`.
+# - **All together**, the deep network with augmentation, bring 2.2 points over LeNet.
 
 # %% tags=["checks"]
 def measured(old, new):  # the sign of a gain that is larger than two standard errors, else 0
@@ -151,7 +144,7 @@ downs = [('LeNet', 'VGG'), ('mean head', 'Inception'), ('mean head', 'DenseNet')
 verify(
     'four steps up and three steps down, to VGG, Inception and DenseNet, are larger than two standard errors, and no others',
     lambda step: measured(*step) == (step in ups) - (step in downs),
-    slip=('takes VGG for a step up', lambda step: measured(*step) == (step in [*ups, ('LeNet', 'VGG')]) - (step in downs[1:])),
+    slip=('takes VGG for a step up', lambda step: measured(*step) == (step in [*ups, downs[0]]) - (step in downs[1:])),
     step=list(gains),
 )
 
@@ -194,7 +187,7 @@ def operations(c, m):
 print(operations(8, 28), operations(16, 14), operations(32, 7))
 
 # %% [markdown]
-# So such a layer takes the same number of operations in each stage, but it has four times as many weights as in the stage before. We build a small
+# So such a layer takes the same number of operations in each stage, but it has four times the weights of the stage before. We build a small
 # VGG with the sides 28, 14 and 7 and the channels 8, 16 and 32. Like most convolutional networks, it has three parts. The **stem**,
 # its first layer, reads the picture. The **body** consists of the stages. The **head** computes the ten scores from what
 # the last stage gives. Our head is that of LeNet:
@@ -245,7 +238,7 @@ draw([
      ['stem\nconv 3×3', 'stage', 'stage', 'dense\nhead'])])
 
 # %% [markdown] tags=["caption"]
-# The first three networks, with the shape for one digit above each arrow. Each stage halves the sides and doubles the channels.
+# The first three networks, with the shape for one digit above each arrow.
 
 # %% [markdown]
 # ```{exercise} ★★ Pencil: how much of the digit does one number see?
@@ -336,7 +329,7 @@ def with_norm():
 # %% [markdown]
 # ### Global average pooling in place of the dense head
 #
-# The first layer of the dense head has a weight for each place of each map. Network in Network {cite}`lin2014network` replaced such layers by [global average pooling](pooling.ipynb),
+# The first layer of the dense head has its own weights for each place. Network in Network {cite}`lin2014network` replaced such layers by [global average pooling](pooling.ipynb),
 # which keeps one number of each map, its mean over all places. The mean does not depend on the place at which something was found. One dense layer then computes
 # the ten scores from the means of our 32 maps:
 
@@ -366,8 +359,7 @@ draw([(name, shapes, ['stem\nconv 3×3', 'stage', 'stage', f'{head}\nhead'])
 # ### Skip connections, also where the shape changes
 #
 # A [residual block](residual_networks.ipynb) adds its input to what its layers compute. In the first block of a stage, input and output have different
-# shapes. So there the skip connection is a 1 × 1 convolution with stride 2. It takes every second pixel of every second row, and makes the
-# new channels:
+# shapes. So there the skip connection is a 1 × 1 convolution with stride 2:
 
 # %%
 class Residual(nn.Module):
@@ -434,7 +426,8 @@ def deep():
 #
 # GoogLeNet {cite}`szegedy2015going` is made of **Inception** blocks. Patterns have different sizes, so such a block looks at its input through windows
 # of several sizes side by side, and joins the channels of all branches. Before the larger windows, 1 × 1 convolutions
-# reduce the channels, which saves operations. The branches give a quarter, a half, an eighth and an eighth of the channels, as in the first block of GoogLeNet:
+# reduce the channels, which saves operations. The branches give a quarter, a half, an eighth and an eighth of the channels, as in the first block of GoogLeNet.
+# Each of our stages gets two blocks:
 
 # %%
 class Inception(nn.Module):
@@ -477,7 +470,7 @@ class DenseBlock(nn.Module):
 
 # %% [markdown]
 # Four layers with a growth of $c_o/4$ add $c_o$ channels to the $c_i$ of the input. So a **transition layer** follows, a 1 × 1 convolution to
-# $c_o$ channels:
+# $c_o$ channels. In the original, it also halves the sides:
 
 # %%
 def dense_stage(c_i, c_o):
@@ -507,7 +500,7 @@ ax.set(xlim=(-0.5, 63), ylim=(-3.4, 1.1))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# Where the output channels of three blocks come from, if a stage begins with 16 channels and ends with 32. A sum keeps their number, and a concatenation puts channels side by side.
+# Where the output channels of three blocks come from, if a stage begins with 16 channels and ends with 32: they are a sum, or stand side by side.
 
 # %% tags=["checks"]
 def joined(c, growth, n, claimed):
@@ -625,11 +618,10 @@ assert not grade(without_norms, built, **sizes)
 # ```
 
 # %% [markdown]
+# (training-all-networks-which-idea-brings-what)=
 # ## Training all networks, and what each costs
 #
-# All networks are trained alike: 400 steps of Adam with batches of 25 digits, and a learning rate that rises for
-# 100 steps and then falls to zero. With augmentation, each step sees new copies, so we take 1,200 steps. For comparison,
-# "LeNet, longer" gets 1,200 steps without it:
+# These are all networks of the table:
 
 # %%
 networks = {
@@ -639,12 +631,15 @@ networks = {
     'deep': deep, 'LeNet, longer': lenet, 'LeNet, augmented': lenet,
     'deep, augmented': deep}
 
+# %%
 @torch.no_grad()
 def read(net, x):                               # (B,) classes
     return torch.cat([net(part).argmax(1) for part in x.split(500)])
 
 # %% [markdown]
-# The next function collects what one training needs. It starts from the random weights of one seed:
+# All are trained alike: 400 steps of Adam with batches of 25 digits, and a learning rate that rises for
+# 100 steps and then falls to zero. With augmentation, each step sees new copies, so we take 1,200 steps. For comparison,
+# "LeNet, longer" gets 1,200 steps without it. The function `training` collects all this:
 
 # %%
 def training(name, seed, rate, size=25):
@@ -686,7 +681,7 @@ print('best rate ', best)
 # %% [markdown]
 # For no network is another rate better by more than five digits. Each count is of one run, so small differences say little.
 #
-# Do the stored answers come from the code above? We repeat the first ten steps of each network, and compare
+# Do the stored answers come from the code above? We repeat the first ten steps of each network, and `weights.retrace` compares
 # their losses with the stored ones. A wrong seed shows how large a difference would be:
 
 # %%
@@ -700,7 +695,7 @@ print('the same with another seed:', between(apart('deep', 1), 0.1, 1))
 
 # %% [markdown]
 # The losses agree. Three of the networks are trained to the end here. Another computer rounds differently, so some of their answers may
-# differ from the stored ones. Many more differ between two stored runs with different seeds:
+# differ from the stored ones. With another seed, more answers differ:
 
 # %% tags=["hide-input"]
 trained = {}
@@ -726,6 +721,7 @@ def cost(name):
         net(X[:1])
     return parameters(net), counter.get_total_flops()
 
+# %%
 print(f'{"parameters":>27}      FLOPs    loss  accuracy')
 for name in networks:
     loss = [found[name, k, best].curve[-50:].mean() for k in range(3)]
@@ -734,14 +730,21 @@ for name in networks:
 
 # %% [markdown]
 # The training loss of VGG is three times that of LeNet. Batch normalization brings it down to a third. After 1,200 steps, LeNet
-# has nearly no training loss left, but more test digits do not come of it. Inception needs a third of the
-# parameters and FLOPs of the network with the mean head, and DenseNet seven tenths. But both end with twice its training loss.
+# has nearly no training loss left, but its gain in test digits is too small to count. Inception needs a third of the
+# parameters and FLOPs of the network with the mean head, and DenseNet seven tenths. But both end with more than twice its training loss.
 #
-# How were the errors behind ± in the first table found? A share depends on the random start and on the test digits. Each of the two
-# gives a standard error, and we take twice the root of the sum of their squares. With only three starts, this is
+# The errors behind ± in the first table come from the random starts and from the choice of test digits. Each of the two
+# has a standard error, and we take twice the root of the sum of their squares. With only three starts, this is
 # a rough estimate. For a gain, we first subtract the two networks for each seed and each digit.
 #
 # ### Which network should you take?
+#
+# In the first table, the augmented LeNet comes so near to the deep network that 3,000 digits do not show which is better. So before you
+# build a deeper network, try augmentation with the one that you have.
+#
+# All this holds for small grey digits and short trainings. Skip connections were invented for much deeper networks, and a plain
+# network of 16 layers [trains far worse](residual_networks.ipynb) than a residual one. On a million
+# photographs, VGG showed what depth brings, and ResNet what skip connections bring {cite}`simonyan2015very,he2016deep`.
 #
 # For pictures of your own, you will rarely start from random weights. A common beginning is a ResNet that was trained on many
 # photographs. You replace its head by one that gives a score for each of your classes:
@@ -752,7 +755,6 @@ for name in networks:
 # ```
 #
 # Then you train with augmentation, and let validation pictures decide whether a larger network is worth its cost.
-# For the separable convolutions of MobileNet, see [channels](channels.ipynb), and for the groups of ResNeXt, [residual networks](residual_networks.ipynb).
 
 # %% tags=["checks"]
 verify(
