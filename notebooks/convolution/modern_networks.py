@@ -101,8 +101,10 @@ ax.axvline(0, color=GREY, lw=1)
 for row, (new, _, old) in enumerate(ideas):
     gain, error = gains[old, new]
     ax.errorbar(gain, row, xerr=error, fmt='o', ms=5, lw=1.4, color='C0' if abs(gain) > error else GREY)
-ax.set(xlabel='gain, in points', yticks=range(len(ideas)), xlim=(-4, 10))
-ax.set_yticklabels([idea for _, idea, _ in ideas])
+ax.set(yticks=range(len(ideas)), xlim=(-4, 10))
+ax.set_xlabel('gain, in points', fontsize=12)
+ax.set_yticklabels([idea for _, idea, _ in ideas], fontsize=12)
+ax.tick_params(labelsize=12)
 ax.invert_yaxis()
 
 # %% [markdown] tags=["caption"]
@@ -113,26 +115,26 @@ ax.invert_yaxis()
 # A gain or a loss **counts** if it is larger than its two standard errors:
 
 # %% tags=["hide-input"]
-print('network          what is new            right       gain          over')
+print('network          what is new         right       gain          over')
 print('softmax                              {:.1f} ± {:.1f}'.format(*points(hits('softmax'))))
 for new, idea, old in ideas:
     print('{:17}{:20}{:.1f} ± {:.1f} '.format(new, idea, *points(hits(new))), end='')
     print('{:+6.2f} ± {:.2f}  {}'.format(*gains[old, new], old))
 
 # %% [markdown]
-# Seven of the twelve gains count:
+# On these digits, seven of the twelve gains and losses count:
 #
 # - **LeNet** brings the most, 8 points over softmax regression. It has convolutions and also hidden dense layers, but it
 #   [gets more right than an MLP, too](lenet.ipynb).
-# - **VGG** brings a loss. It differs from LeNet in the kernels, the depth, the channels and the size of its last layers. The
-#   table does not show which of them is to blame.
+# - **VGG** brings a loss. It differs from LeNet in its kernels, depth, channels and head. The table does not show
+#   which of them is to blame.
 # - **Batch normalization** makes up for this loss.
 # - The **mean head** (global average pooling), **skip connections** and **depth** bring nothing that counts. But the mean head leaves the network
 #   only a twelfth of its parameters.
 # - **Inception** and **DenseNet** lose about one point against the network with the mean head, but they need fewer parameters. The loss of
 #   Inception is only just larger than its two standard errors.
 # - **Augmentation** brings 1.4 points for LeNet. Three times as many steps alone bring nothing that counts.
-# - **All together**, the deep network with augmentation, bring 2.2 points over LeNet.
+# - **All together** bring 2.2 points over LeNet, in the deep network with augmentation.
 
 # %% tags=["checks"]
 def measured(old, new):  # the sign of a gain that is larger than two standard errors, else 0
@@ -172,6 +174,7 @@ def lenet():
 # VGG {cite}`simonyan2015very` made two decisions that shaped many later networks. First, its convolutions are 3 × 3. Two of them in a row see 5 × 5 pixels,
 # as one convolution of 5 × 5 does. If all have $c$ channels, the two have $2 \cdot 9\,c^2 = 18c^2$ weights, and the one has $25c^2$.
 # Second, its layers are grouped into **stages**. In our networks, each stage begins by halving the sides and doubling the channels.
+#
 # What does a 3 × 3 convolution from $c$ to $c$ channels cost, if its output has $m \times m$ pixels? Each of its $9c^2$ weights is used once at each
 # pixel, in a multiplication and an addition. So it takes this number of operations (**FLOPs**):
 #
@@ -294,7 +297,7 @@ verify(
 # ### Batch normalization in each convolution
 #
 # We put a [batch normalization](batch_normalization.ipynb) behind each convolution. The convolutions no longer need a bias, because the
-# normalization would subtract it again. Nothing else changes:
+# normalization would subtract it again:
 
 # %%
 def conv_norm(c_i, c_o, k=3, s=1):
@@ -405,7 +408,7 @@ ax.set(xlim=(-0.3, 19.8), ylim=(-1, 2.8))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# The first block of a stage with its skip connection. Both ways end with the shape 16 × 14 × 14. Not drawn are the batch
+# The first block of a stage with its skip connection. Not drawn are the batch
 # normalization behind each convolution and the ReLU between the two 3 × 3 convolutions.
 
 # %% [markdown]
@@ -674,6 +677,7 @@ counts = torch.tensor([[right[name, 0, rate][:1000].sum()
                         for rate in rates.tolist()]
                        for name in list(networks)[:8]])   # (8, 3)
 best = rates[counts.sum(0).argmax()].item()
+print('rate      ', *[f'{rate:6.3f}' for rate in rates.tolist()])
 for name, row in zip(networks, counts.tolist(), strict=False):
     print(f'{name:10}', *[f'{count:6}' for count in row])
 print('best rate ', best)
@@ -682,7 +686,7 @@ print('best rate ', best)
 # For no network is another rate better by more than five digits. Each count is of one run, so small differences say little.
 #
 # Do the stored answers come from the code above? We repeat the first ten steps of each network, and `weights.retrace` compares
-# their losses with the stored ones. A wrong seed shows how large a difference would be:
+# their losses with the stored ones. For comparison, we do the same with a wrong seed:
 
 # %%
 def apart(name, seed):
@@ -739,7 +743,7 @@ for name in networks:
 #
 # ### Which network should you take?
 #
-# In the first table, the augmented LeNet comes so near to the deep network that 3,000 digits do not show which is better. So before you
+# In the first table, the augmented LeNet comes so near to the deep network that the test digits do not show which is better. So before you
 # build a deeper network, try augmentation with the one that you have.
 #
 # All this holds for small grey digits and short trainings. Skip connections were invented for much deeper networks, and a plain
