@@ -115,11 +115,10 @@ ax.invert_yaxis()
 # A gain or a loss **counts** if it is larger than its two standard errors:
 
 # %% tags=["hide-input"]
-print('network          what is new         right       gain          over')
-print('softmax                              {:.1f} ± {:.1f}'.format(*points(hits('softmax'))))
+print(f'{"network":17}{"what is new":20}{"right":8}{"gain":15}over')
+print(f'{"softmax":37}{points(hits("softmax"))[0]:.2f}')
 for new, idea, old in ideas:
-    print('{:17}{:20}{:.1f} ± {:.1f} '.format(new, idea, *points(hits(new))), end='')
-    print('{:+6.2f} ± {:.2f}  {}'.format(*gains[old, new], old))
+    print(f'{new:17}{idea:20}{points(hits(new))[0]:.2f}', '  {:+.2f} ± {:.2f}   {}'.format(*gains[old, new], old))
 
 # %% [markdown]
 # On these digits, seven of the twelve gains and losses count:
@@ -677,7 +676,7 @@ counts = torch.tensor([[right[name, 0, rate][:1000].sum()
                         for rate in rates.tolist()]
                        for name in list(networks)[:8]])   # (8, 3)
 best = rates[counts.sum(0).argmax()].item()
-print('rate      ', *[f'{rate:6.3f}' for rate in rates.tolist()])
+print('rate      ', *[f'{rate:6}' for rate in rates.tolist()])
 for name, row in zip(networks, counts.tolist(), strict=False):
     print(f'{name:10}', *[f'{count:6}' for count in row])
 print('best rate ', best)
@@ -698,8 +697,8 @@ print('largest difference of a loss:', below(max(gaps), 0.003))
 print('the same with another seed:', between(apart('deep', 1), 0.1, 1))
 
 # %% [markdown]
-# The losses agree. Three of the networks are trained to the end here. Another computer rounds differently, so some of their answers may
-# differ from the stored ones. With another seed, more answers differ:
+# The losses agree. Three of the networks are trained to the end here. Another computer rounds differently, and the training enlarges such
+# differences. So some answers may differ from the stored ones. With another seed, about one of twenty differs:
 
 # %% tags=["hide-input"]
 trained = {}
@@ -709,7 +708,7 @@ for name in 'LeNet', 'batch norm', 'mean head':
     trained[name] = task.model
     kept, other = (found[name, seed, best].answers for seed in (0, 1))
     differ = (task.answers(task.model) != kept).double().mean()
-    print(f'{name:10} share of other answers:', below(differ, 0.03),
+    print(f'{name:10} share of other answers:', below(differ, 0.06),
           f' with another seed: {(other != kept).double().mean():.3f}')
 
 # %% [markdown]
@@ -726,18 +725,19 @@ def cost(name):
     return parameters(net), counter.get_total_flops()
 
 # %%
-print(f'{"parameters":>27}      FLOPs    loss  accuracy')
+print(f'{"parameters":>27}      FLOPs    loss  accuracy in %')
 for name in networks:
     loss = [found[name, k, best].curve[-50:].mean() for k in range(3)]
     print('{:17}{:10,}{:11,}'.format(name, *cost(name)),
-          f'{sum(loss) / 3:8.4f}    {hits(name).mean():.4f}')
+          f'{sum(loss) / 3:8.4f}  ', '{:.2f} ± {:.2f}'.format(
+              *points(hits(name))))
 
 # %% [markdown]
 # The training loss of VGG is three times that of LeNet. Batch normalization brings it down to a third. After 1,200 steps, LeNet
 # has nearly no training loss left, but its gain in test digits is too small to count. Inception needs a third of the
 # parameters and FLOPs of the network with the mean head, and DenseNet seven tenths. But both end with more than twice its training loss.
 #
-# The errors behind ± in the first table come from the random starts and from the choice of test digits. Each of the two
+# The errors behind ± come from the random starts and from the choice of test digits. Each of the two
 # has a standard error, and we take twice the root of the sum of their squares. With only three starts, this is
 # a rough estimate. For a gain, we first subtract the two networks for each seed and each digit.
 #
@@ -819,8 +819,8 @@ assert grade(lambda: is_measured([0.52, 0.95]), lambda: True, [()])
 assert not grade(lambda: is_measured([0.95, 0.96]), lambda: True, [()])
 assert not grade(lambda: is_measured([0.52, 0.52]), lambda: True, [()])
 assert not grade(lambda: is_measured([0.1, 0.1]), lambda: True, [()])
-bounds = {(4, 'LeNet'): (0.4, 0.65), (4, 'batch norm'): (0.5, 0.7), (4, 'mean head'): (0.9, 1),
-          (8, 'LeNet'): (0.05, 0.2), (8, 'batch norm'): (0.05, 0.3), (8, 'mean head'): (0.8, 0.95)}
+bounds = {(4, 'LeNet'): (0.4, 0.65), (4, 'batch norm'): (0.52, 0.75), (4, 'mean head'): (0.9, 1),
+          (8, 'LeNet'): (0.05, 0.2), (8, 'batch norm'): (0.05, 0.35), (8, 'mean head'): (0.8, 0.95)}
 for (shift, name), (low, high) in bounds.items():
     same = read(trained[name], X_test.roll(shift, 3)) == y_test
     print(f'{shift} pixels, {name:10}: a share', between(same.double().mean().item(), low, high))
