@@ -169,7 +169,6 @@ def lenet():
         *dense_head(16 * 5 * 5))
 
 # %% [markdown]
-# AlexNet {cite}`krizhevsky2012imagenet`, a much larger LeNet with ReLU and dropout, made such networks known in 2012.
 # VGG {cite}`simonyan2015very` made two decisions that shaped many later networks. First, its convolutions are 3 × 3. Two of them in a row see 5 × 5 pixels,
 # as one convolution of 5 × 5 does. If all have $c$ channels, the two have $2 \cdot 9\,c^2 = 18c^2$ weights, and the one has $25c^2$.
 # Second, its layers are grouped into **stages**. In our networks, each stage begins by halving the sides and doubling the channels.
@@ -371,7 +370,7 @@ class Residual(nn.Module):
         change = conv_norm(c_i, c_o, k=1, s=2) if c_i < c_o else []
         self.skip = nn.Sequential(*change)      # without layers: a copy
 
-    def forward(self, x):                       # m even
+    def forward(self, x):                       # even sides
         return (self.skip(x) + self.f(x)).relu()
 
 def with_skips():
@@ -623,7 +622,7 @@ assert not grade(without_norms, built, **sizes)
 # (training-all-networks-which-idea-brings-what)=
 # ## Training all networks, and what each costs
 #
-# These are all networks of the table:
+# These are all networks of the table, and `read` gives the class of each picture:
 
 # %%
 networks = {
@@ -748,7 +747,8 @@ for name in networks:
 #
 # All this holds for small grey digits and short trainings. Skip connections were invented for much deeper networks, and a plain
 # network of 16 layers [trains far worse](residual_networks.ipynb) than a residual one. On a million
-# photographs, VGG showed what depth brings, and ResNet what skip connections bring {cite}`simonyan2015very,he2016deep`.
+# photographs, AlexNet {cite}`krizhevsky2012imagenet`, a much larger LeNet with ReLU and dropout, made such networks known. Then
+# VGG showed what depth brings there, and ResNet what skip connections bring {cite}`simonyan2015very,he2016deep`.
 #
 # For pictures of your own, you will rarely start from random weights. A common beginning is a ResNet that was trained on many
 # photographs. You replace its head by one that gives a score for each of your classes:
