@@ -20,11 +20,11 @@ def check(
 
     A print of inequalities alone also needs `equality`, a dict of values of the letters at which its sides are equal (or a
     list of dicts, where several inequalities are not sharp at once), or `slip`, a pair of words that name a mistake and the
-    LaTeX with that mistake: true weaker statements are among its spoilt prints. `also_true` is how many spoilt prints of an
-    equation may survive because they say something else that is true, and of an inequality, if they are sharp in the cases
-    of equality. Each inequality and each implication, turned round, must be rejected, wherever it stands, which takes a case
-    in which it is strict; `also_turned` is how many of them are true in both ways. Raises AssertionError where the print
-    fails, a slip is not rejected, or the cases do not try an implication.
+    LaTeX with that mistake, or a list of such pairs: true weaker statements are among its spoilt prints. `also_true` is how
+    many spoilt prints of an equation may survive because they say something else that is true, and of an inequality, if they
+    are sharp in the cases of equality. Each inequality and each implication, turned round, must be rejected, wherever it
+    stands, which takes a case in which it is strict; `also_turned` is how many of them are true in both ways. Raises
+    AssertionError where the print fails, a slip is not rejected, or the cases do not try an implication.
     """
     sharp = [equality] if isinstance(equality, dict) else equality or []
     sharp = [{k.rstrip('_'): v for k, v in case.items()} for case in sharp]
@@ -42,8 +42,8 @@ def check(
     if sharp and (loose := _loose(formula, sharp, every=slip is None)):
         raise AssertionError(f'{name}: the sides are not equal in the case that was given as one of equality: '
                              + latex[slice(*loose[0])])
-    if slip is not None:
-        _must_fail(name, slip, search, options, meanings)
+    for words, latex_with_slip in [slip] if isinstance(slip, tuple) else slip or []:
+        _must_fail(name, words, latex_with_slip, search, options, meanings)
     if report.idle:
         raise AssertionError(f'{name}: {report.idle[0]}')
     turned = [text for what in ('same', 'survived') for kind, text in report.spoilt[what] if kind in TURNS]
@@ -80,8 +80,7 @@ def _loosened(text, formula, cases):
         return True
 
 
-def _must_fail(name, slip, search, options, meanings):
-    words, latex = slip
+def _must_fail(name, words, latex, search, options, meanings):
     try:
         found = run(latex, search, spoil=False, options=options, **meanings).counterexample
     except (FormulaError, *MISHAPS) as error:

@@ -1278,16 +1278,19 @@ def soft_by_torch(v, gamma):
 prints('subgradients-soft', v=scalars(-4, 4), gamma=scalars(0, 2), prox_gamma_cdot=of(lambda gamma: lambda v: soft_by_torch(v, gamma)))
 prints(
     'subgradients-ista-bound',
+    # As for projections (pgd-one-over-t): half of this bound holds as well, and is reached for delta = 1 / t.
     F=of(lambda delta: lambda w: delta * abs(w[0] + 3) - 3),
-    delta=[0.1, 0.3, 1],
+    delta=[0.1, 0.2, 0.5, 1],
     L=1.0,
     t=[1, 2, 5, 10],
     w=of(lambda delta: lambda t: np.array([max(2 - delta * t, 0) - 3])),
     w_star=np.array([-3.0]),
-    slip=(
-        'promises the square',
-        r'F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .',
-    ),
+    slip=[
+        ('promises the square',
+         r'F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .'),
+        ('less than half',
+         r'F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{4.1t} .'),
+    ],
 )
 
 # projected gradient descent
@@ -1365,16 +1368,20 @@ prints(
 )
 prints(
     'pgd-one-over-t',
+    # Half of this bound holds as well (Taylor, Hendrickx and Glineur 2017), and is reached for delta = 1 / t: along a constant
+    # slope, of which the last step ends half-way to the minimum. Anything less is false.
     f=of(lambda delta: lambda w: delta * w[0]),  # over w >= -3
-    delta=[0.1, 0.3, 1],
+    delta=[0.1, 0.2, 0.5, 1],
     L=1.0,
     t=[1, 2, 5, 10],
     w=of(lambda delta: lambda t: np.array([max(2 - delta * t, 0) - 3])),
     w_star=np.array([-3.0]),
-    slip=(
-        'promises the square',
-        r'f(\mathbf{w}^{(t)}) - f(\mathbf{w}^*) \le \frac{L \, \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .',
-    ),
+    slip=[
+        ('promises the square',
+         r'f(\mathbf{w}^{(t)}) - f(\mathbf{w}^*) \le \frac{L \, \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .'),
+        ('less than half',
+         r'f(\mathbf{w}^{(t)}) - f(\mathbf{w}^*) \le \frac{L \, \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{4.1t} .'),
+    ],
 )
 
 

@@ -770,16 +770,21 @@ prints(
 )
 prints(
     'lasso-fista-bound',
-    slip=('has lost a factor of four', r'F(\mathbf{w}^{(k)}) - F(\mathbf{w}^*) \le \frac{L\,\|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2 (k + 1)^2}'),
+    slip=[
+        ('has lost a factor of four', r'F(\mathbf{w}^{(k)}) - F(\mathbf{w}^*) \le \frac{L\,\|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2 (k + 1)^2}'),
+        ('a quarter less', r'F(\mathbf{w}^{(k)}) - F(\mathbf{w}^*) \le \frac{1.5 L\,\|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{(k + 1)^2}'),
+    ],
     tries=4,
     **_proximal | dict(
-        alpha=0.01,
-        q=[0.02],
+        # The slowest walk goes down a constant slope, here that of the penalty along a column of zeros, which is so gentle that
+        # the minimum is not reached yet: 0.78 of the bound after 12 steps of 0.02, and the nearer to it, the more steps.
+        alpha=[0.01, 0.02],
+        q=[0.02, 0],
         X=of(lambda q: np.sqrt(2) * np.diag([1.0, np.sqrt(q)])),
         y=np.array([2.0, 3.0]),
         N=2,
         k=range(1, 14),
-        walk=of(lambda P: accelerated(P, np.array([0.5, -1.0]), 16)),
+        walk=of(lambda P: accelerated(P, np.array([1.4, -1.0]), 16)),
         w=of(lambda walk: lambda k: walk[0][k]),
         w_star=of(by_lasso),
     ),
@@ -1135,11 +1140,16 @@ prints(
 )
 prints(
     'ml.ms.k-errors.claim',
-    tries=12,
-    slip=('forgets the square at the range', r'''\Pr\bigg[ \max_k |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| \ge
+    tries=40,
+    slip=[
+        ('forgets the square at the range', r'''\Pr\bigg[ \max_k |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| \ge
         \sqrt{\frac{(b - a) \ln(2K/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
-    **_models,
-    delta=[0.05, 0.7, 0.9],
+        ('a quarter nearer', r'''\Pr\bigg[ \max_k |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| \ge
+        0.75 \sqrt{\frac{(b - a)^2 \ln(2K/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
+    ],
+    # on two equally likely examples each model is off by half of the range for two of sixteen test sets: more than 0.12
+    **_models | dict(chances=[np.array([0.96, 0.02, 0.02]), np.array([0.5, 0.5, 0]), np.array([0.5, 0.3, 0.2])]),
+    delta=[0.05, 0.12, 0.7, 0.9],
 )
 prints('ml.ms.k-errors.cheap', epsilon=lambda K: radius(100, K, 0.05), options={'approx': 5e-3})
 prints(

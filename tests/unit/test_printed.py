@@ -425,7 +425,10 @@ def test_an_inequality_needs_equality_or_a_slip():
         r'\|\mathbf{x} - \mathbf{y}\| \le \|\mathbf{x}\| + \|\mathbf{y}\|', r'\|\mathbf{x} \| \le \|\mathbf{x}\| + \|\mathbf{y}\|'}
     with pytest.raises(AssertionError, match='was not rejected'):
         check('triangle', latex, search, slip=('takes the difference', latex.replace('+', '-', 1)), **letters)
-    check('triangle', latex, search, slip=('leaves out the second norm', latex.replace(r' + \|\mathbf{y}\|', '')), **letters)
+    wrong = ('leaves out the second norm', latex.replace(r' + \|\mathbf{y}\|', ''))
+    check('triangle', latex, search, slip=wrong, **letters)
+    with pytest.raises(AssertionError, match="slip 'says the same' was not rejected"):
+        check('triangle', latex, search, slip=[wrong, ('says the same', latex)], **letters)
 
 
 # A relation that is turned round passes where the cases know equality alone.
