@@ -613,7 +613,9 @@ prints('svm-weights', w=of(lambda X, y, lambda_: lambda alpha: stationary(X, y, 
 
 
 def lowest(X, y, lam, alpha):
-    """The lowest value of the Lagrangian."""
+    """The lowest value of the Lagrangian, which has none where alpha or 1 - alpha, the multipliers, are negative somewhere."""
+    if min(alpha) < 0 or max(alpha) > 1:
+        return -np.inf
     w, alpha = stationary(X, y, lam, alpha), tensor(alpha)
     return lagrangian(tensor(X), tensor(y), lam, alpha, 1 - alpha, tensor(w), torch.zeros(4))
 
@@ -621,7 +623,9 @@ prints(
     'svm-dual',
     w=of(lambda X, y, lambda_: lambda alpha: stationary(X, y, lambda_, alpha)),
     D=of(lambda X, y, lambda_: lambda alpha: lowest(X, y, lambda_, alpha)),
-    **_forces,
+    slip=[(f'a range from {low} to {high}', rf'''D(\alpha) = \frac1N \sum_{{n=1}}^N \alpha_n - \frac\lambda2 \|\mathbf{{w}}(\alpha)\|^2
+        \qquad \text{{for }} \alpha \in [{low}, {high}]^N''') for low, high in ((0, 2), (-1, 1))],
+    **_forces | dict(alpha=vectors(4, -0.2, 1.2)),
 )
 _kerbs = np.array([[4.5, 1], [-4.5, 1], [3, 1], [-3, 1], [0.4, 0.2], [-0.4, 0.2], [0.5, -1], [-0.5, -1], [0, 1], [0, 1]])
 _kinds = np.array([1., -1, 1, -1, 1, -1, -1, 1, 1, -1])

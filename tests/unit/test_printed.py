@@ -287,6 +287,14 @@ def test_true_prints_hold_and_all_their_slips_fall(latex, meanings):
     assert report.rejected and not report.spoilt['survived'], report.spoilt['survived']
 
 
+def test_the_variance_of_a_row_is_a_matrix():
+    ends = Random([np.array([0., 0]), np.array([2., 0])])  # as a row and as a column; the variances of the entries add to 1
+    for q in (r'\mathbf{q}', r'\mathbf{q}^\top'):
+        assert run(rf'\operatorname{{Var}}({q}) = \mathbf{{C}}', search, q=ends, C=np.diag([1., 0])).counterexample is None
+        with pytest.raises(ShapeError):
+            run(rf'\operatorname{{Var}}({q}) = 1', search, q=ends)
+
+
 def test_a_false_print_is_refuted_by_a_small_case():
     report = run(r'\|\mathbf{x}\|_p = \Big(\sum_i x_i^p\Big)^{1/p}', search, x=vectors(3), p=[1, 3])
     assert report.counterexample['p'] == 1 and np.array_equal(np.sort(report.counterexample['x']), [-1, 0, 0])
