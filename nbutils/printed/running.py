@@ -55,6 +55,7 @@ class Report:
     cases: int
     counterexample: dict | None
     spoilt: dict[str, list] = field(default_factory=lambda: {'false': [], 'ill-formed': [], 'same': [], 'survived': []})
+    names: dict[str, str] = field(default_factory=dict)  # a spoilt print -> the name of its slip
     idle: list[str] = field(default_factory=list)  # what the cases did not try of implications
 
     @property
@@ -102,7 +103,7 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
     if found is None and spoil:
         # what the formula has computed from the given letters need not be computed again for its spoilt prints
         cases = [(case, formula.sides(instances), _known(scope)) for case, scope, instances in tries]
-        for kind, spoilt in variants(formula.parts, latex, formula.alike(tries[-1][0])):
+        for kind, spoilt, report.names[spoilt] in variants(formula.parts, latex, formula.alike(tries[-1][0])):
             report.spoilt[_verdict(spoilt, meanings, options, cases, formula)].append((kind, spoilt))
     return report
 

@@ -473,7 +473,8 @@ def test_strict_cases_reject_a_turned_relation():
     check('bars', r'|a| \ge a \ge -|a|', search, slip=slip, a=scalars(-9, 9))
     check('from one on', r'a^2 \ge a \quad \text{for all } a \ge 1', search, slip=slip, a=[-2.0, 0.5, 1.0, 3.0])
     check('half', r'\Pr[X \ge b] \ge 1 / 2', search, slip=slip, X=Random([0., 1.]), b=[1.0, 0.0, -1.0])
-    check('pairs', r'2 \sum_{i < j} u_i u_j = (\sum_i u_i)^2 - \sum_i u_i^2', search, u=vectors(3), also_turned=1)
+    check('pairs', r'2 \sum_{i < j} u_i u_j = (\sum_i u_i)^2 - \sum_i u_i^2', search, u=vectors(3),
+          alike={'inequality reversed: < → >': 'each pair is counted once'})
 
 
 def test_a_counter_on_the_right_alone_is_an_error():
@@ -492,7 +493,7 @@ def test_a_sum_without_its_counter_is_an_error():
     (r'a > 9 \implies a = 2', dict(a=[1.0, 2.0]), 'before the arrow'),  # nothing is ever supposed
     (r'a = b \iff a^2 = b^2', dict(a=[1.0], b=[1.0]), 'both sides of an equivalence are false'),
     (r'a = b \implies 2 a = 2 b', dict(a=[1.0, 2.0], b=[1.0, 2.0]), 'hold turned round as well'),  # it is an equivalence
-    (r'a > 0 \implies |a| = a', dict(a=[1.0, 0.0, -1.0], b=[1.0]), None),
+    (r'a > 0 \implies |a| = a', dict(a=[1.0, 0.0, -1.0], alike={'bars dropped: |a|': 'it is positive'}), None),
     (r'a > 1 \iff 3 a > a + 2', dict(a=[1.9, 7.0, 0.2]), 'spoilt prints hold as well'),  # no case is near the border
     (r'a > 1 \iff 3 a > a + 2', dict(a=[1.01, 7.0, 0.99, -1.0, 1.5]), None),
 ])
@@ -502,6 +503,20 @@ def test_implications_are_tried(latex, letters, error):
             check('arrow', latex, search, **letters)
     else:
         assert check('arrow', latex, search, **letters).rejected
+
+
+def test_each_slip_that_no_case_tells_is_named():
+    latex, letters = '|a| + 3 b |a| = a + 3 a b', dict(a=[0.5, 2.0], b=[1.5, 3.0])
+    first, second = {'bars dropped: |a|': 'it is positive'}, {'bars dropped: |a| (2)': 'it is positive'}
+    check('bars', latex, search, alike=first | second, **letters)
+    for named in ({}, first, second):
+        with pytest.raises(AssertionError, match=r'no case tells .* \(bars dropped: \|a\|'):
+            check('bars', latex, search, alike=named, **letters)
+    with pytest.raises(AssertionError, match='noticed, or not made: number changed: 3 → 4'):
+        check('bars', latex, search, alike=first | second | {'number changed: 3 → 4': 'it is not the same'}, **letters)
+    with pytest.raises(AssertionError, match='no case tells'):  # b is 0 in all cases
+        check('bars', latex, search, alike=first | second, a=[0.5, 2.0], b=[0.0])
+    check('zero', r'a - a = 0', search, a=[0.5])  # that 0 and -0 are the same need not be said
 
 
 def test_a_spoilt_conclusion_that_is_true_does_not_say_the_same():
