@@ -26,9 +26,9 @@ def check(
     many spoilt prints of an equation may survive because they say something else that is true, and of an inequality, if they
     are sharp in the cases of equality. Each inequality and each implication, turned round, must be rejected, wherever it
     stands, which takes a case in which it is strict; `also_turned` is how many of them are true in both ways. `alike` maps
-    the names of slips that leave all sides what they are in each case to the reasons why they say the same, and all of them
-    must be there. Raises AssertionError where the print fails, a slip is not rejected, or the cases do not try an
-    implication.
+    the names of slips that leave all sides what they are in each case to the reasons why they say the same; for an
+    inequality that has a `slip` alone, also those of true prints that have less room in some case. All of them must be
+    there. Raises AssertionError where the print fails, a slip is not rejected, or the cases do not try an implication.
     """
     sharp = [equality] if isinstance(equality, dict) else equality or []
     sharp = [{k.rstrip('_'): v for k, v in case.items()} for case in sharp]
@@ -53,8 +53,9 @@ def check(
     turned = [text for kind, text in report.spoilt['survived'] if kind in TURNS]
     if len(turned) > also_turned:
         raise AssertionError(f'{name}: {len(turned)} relations hold turned round as well, for example {turned[0]}')
-    _must_be(name, alike, report)
     survived = [(kind, text) for kind, text in report.spoilt['survived'] if kind not in TURNS]
+    loose = unequal and not sharp
+    _must_be(name, alike, report, [text for _, text in survived if loose and not report.follows(text)])
     if not report.rejected and slip is None:
         raise AssertionError(f'{name}: no spoilt print was rejected, so the check proves nothing')
     if unequal:  # a weaker one is no longer sharp; where a slip stands, no case of equality says so much
@@ -85,14 +86,15 @@ def _loosened(text, formula, cases):
         return True
 
 
-def _must_be(name, alike, report):
-    """Raises AssertionError where other slips than those in `alike` make no difference in any case. Factors that are
-    swapped, and a minus before a zero, need not be there."""
-    found = {report.names[text]: text for kind, text in report.spoilt['same'] if kind != 'factors swapped'}
+def _must_be(name, alike, report, stronger):
+    """Raises AssertionError where other slips than those in `alike` make no difference in any case, or give a stronger
+    inequality that is true. Factors that are swapped, and a minus before a zero, need not be there."""
+    same = [text for kind, text in report.spoilt['same'] if kind != 'factors swapped']
+    found = {report.names[text]: text for text in (*same, *stronger)}
     found = {slip: text for slip, text in found.items() if not OF_ZERO.fullmatch(slip)}
     for slip in sorted(found.keys() - set(alike)):
         raise AssertionError(f'{name}: no case tells what is displayed from this ({slip}): {found[slip]}. '
-                             'Choose others, or say with `alike` why it is the same')
+                             'Choose others, or say with `alike` why it is true as well')
     for slip in sorted(set(alike) - found.keys()):
         raise AssertionError(f'{name}: `alike` names a slip that is noticed, or not made: {slip}')
 

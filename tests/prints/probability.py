@@ -263,13 +263,16 @@ prints(
 _coins = dict(
     p=[0.5, 0.9],
     N=[1, 3],
-    Theta=Random([-3., 1], of(lambda p: [1 - p, p])),
-    sample=Random(list(product([-3., 1], repeat=3)), of(lambda p: [np.prod(c) for c in product([1 - p, p], repeat=3)])),
-    Theta_n=of(lambda n, N, sample: sample[n - 1] if n <= N else 0),
+    ends=[[-3.0, 1.0], [0.5, 1.7]],
+    a=of(lambda ends: ends[0]),
+    b=of(lambda ends: ends[1]),
+    side=Random([0, 1], of(lambda p: [1 - p, p])),
+    Theta=of(lambda ends, side: ends[side]),
+    sample=Random(list(product([0, 1], repeat=3)), of(lambda p: [np.prod(c) for c in product([1 - p, p], repeat=3)])),
+    Theta_n=of(lambda n, N, sample, ends: ends[sample[n - 1]] if n <= N else 0),
     n=range(1, 4),
-    a=-3,
-    b=1,
-    epsilon=[0.4, 0.6, 2],
+    share=[0.1, 0.5, 0.6],
+    epsilon=of(lambda share, a, b: share * (b - a)),
 )
 
 prints(

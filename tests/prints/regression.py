@@ -774,17 +774,18 @@ prints(
         ('has lost a factor of four', r'F(\mathbf{w}^{(k)}) - F(\mathbf{w}^*) \le \frac{L\,\|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2 (k + 1)^2}'),
         ('a quarter less', r'F(\mathbf{w}^{(k)}) - F(\mathbf{w}^*) \le \frac{1.5 L\,\|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{(k + 1)^2}'),
     ],
-    tries=4,
+    tries=12,
     **_proximal | dict(
         # The slowest walk goes down a constant slope, here that of the penalty along a column of zeros, which is so gentle that
         # the minimum is not reached yet: 0.78 of the bound after 12 steps of 0.02, and the nearer to it, the more steps.
-        alpha=[0.01, 0.02],
+        alpha=[0.01, 0.02, 0.5],
+        start=[np.array([2 ** 0.5, -1.0]), np.array([-1.4, -14.0])],
         q=[0.02, 0],
         X=of(lambda q: np.sqrt(2) * np.diag([1.0, np.sqrt(q)])),
-        y=np.array([2.0, 3.0]),
+        y=of(lambda alpha: np.array([2 + 2 ** 0.5 * alpha, 3.0])),
         N=2,
         k=range(1, 14),
-        walk=of(lambda P: accelerated(P, np.array([1.4, -1.0]), 16)),
+        walk=of(lambda P, start: accelerated(P, start, 16)),
         w=of(lambda walk: lambda k: walk[0][k]),
         w_star=of(by_lasso),
     ),

@@ -434,6 +434,9 @@ def test_an_inequality_needs_equality_or_a_slip():
     with pytest.raises(AssertionError, match='was not rejected'):
         check('triangle', latex, search, slip=('takes the difference', latex.replace('+', '-', 1)), **letters)
     wrong = ('leaves out the second norm', latex.replace(r' + \|\mathbf{y}\|', ''))
+    with pytest.raises(AssertionError, match=r'\(sign flipped: \+ \\mathbf\{y\} → - \\mathbf\{y\}\)'):  # true as well, and tighter in some cases
+        check('triangle', latex, search, slip=wrong, **letters)
+    letters |= dict(alike={r'sign flipped: + \mathbf{y} → - \mathbf{y}': 'a negative is as long', r'term dropped: + \mathbf{y}': 'it is shorter'})
     check('triangle', latex, search, slip=wrong, **letters)
     with pytest.raises(AssertionError, match="slip 'says the same' was not rejected"):
         check('triangle', latex, search, slip=[wrong, ('says the same', latex)], **letters)
@@ -470,8 +473,9 @@ def test_each_inequality_is_sharp_in_a_case_of_equality():
 
 def test_strict_cases_reject_a_turned_relation():
     slip = ('forgets the other one', '1 = 2')
-    check('bars', r'|a| \ge a \ge -|a|', search, slip=slip, a=scalars(-9, 9))
-    check('from one on', r'a^2 \ge a \quad \text{for all } a \ge 1', search, slip=slip, a=[-2.0, 0.5, 1.0, 3.0])
+    check('bars', r'|a| \ge a \ge -|a|', search, slip=slip, a=scalars(-9, 9), alike={'bars dropped: |a|': 'a is not above a'})
+    check('from one on', r'a^2 \ge a \quad \text{for all } a \ge 1', search, slip=slip, a=[-2.0, 0.5, 1.0, 3.0],
+          alike={'exponent dropped: a^2': 'a is not below a'})
     check('half', r'\Pr[X \ge b] \ge 1 / 2', search, slip=slip, X=Random([0., 1.]), b=[1.0, 0.0, -1.0])
     check('pairs', r'2 \sum_{i < j} u_i u_j = (\sum_i u_i)^2 - \sum_i u_i^2', search, u=vectors(3),
           alike={'inequality reversed: < → >': 'each pair is counted once'})
@@ -517,6 +521,17 @@ def test_each_slip_that_no_case_tells_is_named():
     with pytest.raises(AssertionError, match='no case tells'):  # b is 0 in all cases
         check('bars', latex, search, alike=first | second, a=[0.5, 2.0], b=[0.0])
     check('zero', r'a - a = 0', search, a=[0.5])  # that 0 and -0 are the same need not be said
+
+
+def test_stronger_inequalities_are_rejected_or_named():
+    latex, slip, letters = r'x^2 \le 4 b^2', ('forgets the square', r'x^2 \le b'), dict(b=[2.0, 5.0], share=[-1.8, 1.0])
+    at = of(lambda b, share: share * b)
+    report = check('bound', latex, search, slip=slip, x=at, **letters)
+    weaker, stronger = r'x^2 \le 5 b^2', r'x^2 \le 4 b'
+    assert ('number changed', weaker) in report.spoilt['survived'] and report.follows(weaker)
+    assert ('exponent dropped', stronger) in report.spoilt['false']
+    with pytest.raises(AssertionError, match=r'\(factor dropped: 4\)'):  # no case comes near to the bound
+        check('bound', latex, search, slip=slip, x=at, **letters | dict(share=[-0.9, 0.8]))
 
 
 def test_a_spoilt_conclusion_that_is_true_does_not_say_the_same():
