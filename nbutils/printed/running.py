@@ -167,8 +167,12 @@ def _as_wide(new, old):
     """Whether each inequality of a print has as much room as that of another one, from what both compare."""
     if [v for v in new if isinstance(v, str)] != [v for v in old if isinstance(v, str)]:
         return False
-    return all(_more_room(RELATIONS.get(sign), new[k - 1:k + 2:2], old[k - 1:k + 2:2])
-               for k, sign in enumerate(new) if isinstance(sign, str))
+    for k, sign in enumerate(new):  # a relation stands between its sides, an arrow before what is supposed
+        if isinstance(sign, str) and not (
+                _more_room(RELATIONS[sign], new[k - 1:k + 2:2], old[k - 1:k + 2:2]) if sign in RELATIONS
+                else _agree(new[k + 1:k + 2], old[k + 1:k + 2])):
+            return False
+    return True
 
 
 def _more_room(sign, new, old):
