@@ -512,7 +512,7 @@ prints('aw.gd.step', t=range(1, 6), x=lambda t: _unit_path[t], eta=lambda t: _ra
 prints(
     'aw.gd.descent-def',
     f=lambda x: x @ x,
-    x=vectors(2, -3, 3).filter(np.any),
+    x=(vectors(2, -3, 3) | vectors(2, -0.3, 0.3)).filter(np.any),
     p=of(lambda x: -x / np.linalg.norm(x)),
     eta_bar=of(lambda x: 2 * np.linalg.norm(x)),
     share=scalars(0, 3),
