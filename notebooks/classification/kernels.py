@@ -507,8 +507,8 @@ axes[0].set_ylabel('y');
 # ```
 #
 # So a function with a small norm varies slowly. For $k(s, t) = \min(s, t)$ with $s, t \ge 0$, the function of least norm
-# through given points joins them by straight lines. We look for the function in $\mathcal{H}$ that fits the data and has
-# a small norm. It may have infinitely many dimensions, but $N$ numbers suffice:
+# through given points joins them by straight lines. We look in $\mathcal{H}$ for a function of small norm that fits the
+# data. $\mathcal{H}$ may have infinitely many dimensions, but $N$ numbers suffice:
 #
 # ````{prf:theorem} Representer theorem
 # :label: thm-representer
