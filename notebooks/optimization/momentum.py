@@ -172,7 +172,7 @@ print(f'alternating gradient: velocity {(weights * signs).sum():5.2f}',
 # %% [markdown]
 # With $\beta = 0.9$ the velocity becomes ten times as long as a steady gradient, but only about half as long as an alternating
 # one. This is the idea of momentum: it amplifies what persists and suppresses what alternates. In our valley,
-# $\beta = 0.668$ amplifies the gradient along the floor by $1/(1 - 0.668) \approx 3.01$. After ten steps momentum is there at $-3.766$,
+# $\beta = 0.668$ amplifies the gradient along the floor by $1/(1 - 0.668) \approx 3.01$. After ten steps momentum is at $x_1 = -3.766$,
 # and gradient descent with the step size $3/30 = 0.1$ would be at $-10 \cdot 0.9^{10} \approx -3.487$. But it cannot take this
 # step size, because beyond $2/30$ its $x_2$ grows.
 #
@@ -226,7 +226,7 @@ print('torch:', x.detach().numpy().round(4), '  ours:', ball[10].round(4))
 # :label: momentum-convention
 #
 # Write `total_move(gradients, etas, beta)`: how far `torch.optim.SGD` has moved in the end, if its step size changes from step
-# to step. Do without `SGD` itself. Then let the step size drop to zero after the first step. Does PyTorch stand still at once?
+# to step. Do without `SGD` and `sgd`. Then let the step size drop to zero after the first step. Does PyTorch stand still at once?
 # Would it with the step size inside the velocity?
 # ```
 
@@ -256,7 +256,7 @@ cases = dict(
     etas=lambda gradients: vectors(len(gradients), 0, 1, edges=True),
     beta=on(0.0, 0.9) | scalars(0, 0.99),
 )
-grade(total_move, moved_by_torch, **cases, without=['torch.optim.SGD'])
+grade(total_move, moved_by_torch, **cases, without=['torch.optim.SGD', 'torch.optim.sgd.sgd'])
 
 # %% [markdown]
 # ```{solution-start} momentum-convention
@@ -298,13 +298,13 @@ def by_sgd(gradients, etas, beta):
         optimizer.step()
     return x.detach().numpy()
 
-assert grade(total_move_solution, moved_by_torch, **cases, without=['torch.optim.SGD'])
+assert grade(total_move_solution, moved_by_torch, **cases, without=['torch.optim.SGD', 'torch.optim.sgd.sgd'])
 assert grade(by_sgd, moved_by_torch, **cases)  # right, only ruled out
 assert not grade(step_size_inside, moved_by_torch, **cases)
 assert not grade(averaged, moved_by_torch, **cases)
 assert not grade(beta_ignored, moved_by_torch, **cases)
 assert not grade(without_pauses, moved_by_torch, **cases)
-assert not grade(by_sgd, moved_by_torch, **cases, without=['torch.optim.SGD'])
+assert not grade(by_sgd, moved_by_torch, **cases, without=['torch.optim.SGD', 'torch.optim.sgd.sgd'])
 
 # %% [markdown]
 # ```{solution-end}
@@ -441,7 +441,7 @@ verify(
 #
 # How much faster is momentum? We take quadratics in twenty dimensions, with curvatures between 1 and $\kappa$. We count the
 # steps until the distance to the minimum is a millionth of what it was. Both methods use their best parameters.
-# We derive `best_pair`, those of momentum, below.
+# Those of momentum are in `best_pair`, derived below.
 
 # %%
 def distances(method, kappa, eta, beta, steps):
