@@ -58,7 +58,7 @@ def tight(section):
     for i, _, nodes in section.trees:
         for node in nodes:
             if isinstance(node, ast.keyword) and node.arg in ('rtol', 'rel_tol') and _literal(node.value):
-                if ast.literal_eval(node.value) >= LOOSE:
+                if (ast.literal_eval(node.value) or 0) >= LOOSE:  # None is a library's default
                     yield (f'{section.name}, cell {i} compares with {ast.unparse(node)}: below {LOOSE}, '
                            'or print the two numbers')
 

@@ -76,7 +76,7 @@ for x in [1, 0], [0, 1], [1, 2], [-2, 1]:
 # All vectors of length one form a circle. Their images form an ellipse, whose axes have the directions $\mathbf{u}_i$ and
 # the half lengths $\sigma_i$.
 
-# %% mystnb={"image": {"alt": "Four panels. First a circle with a slanted square grid and two perpendicular arrows v1 and v2. Second, the same turned, so that the arrows lie on the axes. Third, the circle is stretched to a flat ellipse, four long and one high. Fourth, the ellipse is turned so that its long axis points up to the right; the grid consists of rectangles."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Four panels. First a circle with a slanted square grid and two perpendicular arrows v1 and v2. Second, the same turned, so that the arrows lie on the axes. Third, the circle is stretched to a flat ellipse, with the half axes four and one. Fourth, the ellipse is turned so that its long axis points up to the right; the grid consists of rectangles."}} tags=["hide-input"]
 U = np.array([[2, -1], [1, 2]]) / 5**0.5
 V = np.array([[1, -2], [2, 1]]) / 5**0.5
 stretch = np.diag([4.0, 1.0])
@@ -100,7 +100,7 @@ for ax, (title, (stage, names)) in zip(axes.flat, stages.items()):
     ax.set(aspect='equal', title=title, xlim=(-5.3, 5.3), ylim=(-3.1, 3.1), xticks=[-4, -2, 0, 2, 4], yticks=[-2, 0, 2])
 
 # %% [markdown] tags=["caption"]
-# The vectors of length one with a grid, and what $\mathbf{A}$ does to them, in three steps. $\mathbf{V}^\top$ turns
+# The circle of vectors of length one, filled, on a grid, and what $\mathbf{A}$ does to it, in three steps. $\mathbf{V}^\top$ turns
 # $\mathbf{v}_1$ and $\mathbf{v}_2$ onto the axes, $\boldsymbol\Sigma$ stretches along the axes by 4 and 1, and $\mathbf{U}$
 # turns again.
 
@@ -149,7 +149,7 @@ print(sigma[0] * np.outer(U[:, 0], Vt[0]))
 print(sigma[1] * np.outer(U[:, 1], Vt[1]))
 
 # %% [markdown]
-# The first term has the spectral norm 4, the second one has the spectral norm 1. The [next
+# Their spectral norms are 4 and 1. The [next
 # section](low_rank_and_pca.ipynb) approximates a matrix by its largest terms alone.
 #
 # In practice you call the library, which is more accurate. With `full_matrices=False` it computes only the
@@ -285,7 +285,7 @@ verify(
 # ## What the singular values say: rank, norms, condition number
 #
 # The next matrix is not square. Its third column is the sum of the first two, so it maps $(1, 1, -1)$ to zero, and its rank
-# $r$ is only 2. A library gives $r$ positive singular values, followed by zeros:
+# $r$ is only 2. Up to rounding, a library gives $r$ positive singular values, followed by zeros:
 
 # %%
 B = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 2], [2, 1, 3]])
@@ -296,8 +296,7 @@ print('singular values', sigma.round(2))
 print(f'|v_3 · (1, 1, -1)/√3| = {abs(Vt[2] @ lost):.3f}')
 
 # %% [markdown]
-# The third right singular vector is $(1, 1, -1)/\sqrt3$ up to its sign, since the dot product of these two unit vectors is
-# 1 or $-1$. In general, the columns of $\mathbf{V}$ and $\mathbf{U}$ are orthonormal bases of the **four subspaces** of a
+# The third right singular vector is $(1, 1, -1)/\sqrt3$ up to its sign. In general, the columns of $\mathbf{V}$ and $\mathbf{U}$ are orthonormal bases of the **four subspaces** of a
 # matrix:
 #
 # | vectors | they span | in |
@@ -307,13 +306,13 @@ print(f'|v_3 · (1, 1, -1)/√3| = {abs(Vt[2] @ lost):.3f}')
 # | $\mathbf{u}_1, \dots, \mathbf{u}_r$ | the column space | $\mathbb{R}^m$ |
 # | $\mathbf{u}_{r+1}, \dots, \mathbf{u}_m$ | the null space of $\mathbf{A}^\top$ | $\mathbb{R}^m$ |
 #
-# The norms of a matrix follow from its singular values, too. The spectral norm $\|\mathbf{A}\|_2$ is $\sigma_1$, the
+# Three norms of a matrix follow from its singular values, too. The spectral norm $\|\mathbf{A}\|_2$ is $\sigma_1$, the
 # Frobenius norm $\|\mathbf{A}\|_F$ is $\sqrt{\sum_i \sigma_i^2}$, and the **nuclear norm** $\|\mathbf{A}\|_{\text{nuc}}$ is
 # $\sum_i
 # \sigma_i$. For a square matrix $|\det \mathbf{A}| = \prod_i \sigma_i$, because orthogonal matrices keep volumes. An
 # invertible matrix has the **condition number** $\kappa = \sigma_1 / \sigma_n$, the longest axis of the ellipse over the
 # shortest. If $\mathbf{b}$ has a relative error, the solution of $\mathbf{A}\mathbf{x} = \mathbf{b}$ has a relative error
-# that is at most $\kappa$ times as large. Our first matrix has these norms:
+# that is at most $\kappa$ times as large. Our first matrix has these values:
 
 # %%
 print('spectral', norm(A, 2).round(3), ' Frobenius', norm(A).round(3),
@@ -364,20 +363,21 @@ print('eigenvalues    ', lam.round(4), 'change', (lam - 2).round(4))
 # ### The nearest orthogonal matrix
 #
 # A rotation matrix that was spoilt by rounding or by training is no longer orthogonal. To repair it, we replace it by the
-# nearest orthogonal matrix. The SVD gives us this matrix, if we insert $\mathbf{V}^\top\mathbf{V} = \mathbf{I}$:
+# nearest orthogonal matrix. The SVD of a square $\mathbf{A}$ gives us this matrix, if we insert $\mathbf{V}^\top\mathbf{V} = \mathbf{I}$:
 #
 # ```{math}
 # :label: svd-polar
 # \mathbf{A} = (\mathbf{U}\mathbf{V}^\top)(\mathbf{V}\boldsymbol\Sigma\mathbf{V}^\top) = \mathbf{Q}\mathbf{P}
 # ```
 #
-# This is the **polar decomposition**. The matrix $\mathbf{Q} = \mathbf{U}\mathbf{V}^\top$ is orthogonal. The matrix
+# In this **polar decomposition** $\mathbf{Q} = \mathbf{U}\mathbf{V}^\top$ is orthogonal. The matrix
 # $\mathbf{P} = \mathbf{V}\boldsymbol\Sigma\mathbf{V}^\top$ is symmetric, and stretches by $\sigma_i \ge 0$ along the
 # perpendicular vectors $\mathbf{v}_i$. For our first matrix, $\mathbf{Q}$ is a rotation by an angle $\varphi$ with
 # $\cos\varphi = 0.8$:
 
 # %%
 def polar(A):
+    """Q and P, both (n, n), of a square A (n, n)."""
     U, sigma, Vt = np.linalg.svd(A)
     return U @ Vt, Vt.T * sigma @ Vt
 
@@ -460,8 +460,8 @@ grade(align, by_quaternions, **cases)
 # orthogonal $\mathbf{Z} = \mathbf{U}^\top\mathbf{R}\mathbf{V}$. If $\det(\mathbf{U}\mathbf{V}^\top) = 1$, we take
 # $\mathbf{Z} =
 # \mathbf{I}$. Otherwise $\det\mathbf{Z}$ must be $-1$. Then $-1$ is an eigenvalue of $\mathbf{Z}$, so
-# $\operatorname{tr}\mathbf{Z} \le 3 - 2$: together the $z_{ii} \le 1$ fall short of 3 by at least 2, and this costs least
-# at the smallest $\sigma_i$. So $\mathbf{Z} = \operatorname{diag}(1, 1, -1)$ {cite}`kabsch1976solution`. The tempting
+# $\operatorname{tr}\mathbf{Z} \le 3 - 2$: the $z_{ii} \le 1$ fall short of 3 by at least 2 in all. The sum $\sum_i
+# \sigma_i z_{ii}$ loses least if the whole gap is at the smallest $\sigma_i$. So $\mathbf{Z} = \operatorname{diag}(1, 1, -1)$ {cite}`kabsch1976solution`. The tempting
 # answer $\mathbf{U}\mathbf{V}^\top$ ignores the determinant and may give a mirror image. Two other wrong answers
 # change the sign at the largest $\sigma_i$, or turn $\mathbf{y}$ onto $\mathbf{x}$. The last one calls the library.
 
@@ -721,7 +721,8 @@ print('x =', x.round(3), ' Cx =', (C @ x).round(3), ' b =', b)
 
 # %% [markdown]
 # $\mathbf{C}\mathbf{x}$ is $(1, 2)$, as near to $\mathbf{b} = (3, 1)$ as possible. In practice you call `np.linalg.pinv`, or
-# `np.linalg.lstsq` if you need only $\mathbf{x}$. There is only one shortest best solution, so both agree:
+# `np.linalg.lstsq` if you need only $\mathbf{x}$. In float32 give `rtol=None` to `np.linalg.pinv`, because its default cutoff
+# lies below the rounding errors. Both functions agree, because there is only one shortest best solution:
 
 # %%
 print('pinv ', (np.linalg.pinv(C) @ b).round(3))
@@ -742,7 +743,7 @@ print('lstsq', np.linalg.lstsq(C, b)[0].round(3))
 # by the fraction $\delta/(\sigma_i^2 + \delta)$, which tends to zero with $\delta$. If $\delta$ is not small, the
 # same formula is ridge regression.
 
-# %% mystnb={"image": {"alt": "Left: the plane with a slanted line of all best solutions, a circle around the origin that touches it, and the touching point marked as shortest; the dashed line of the row space goes through it. Right: the share that is missing against delta on logarithmic scales, three curves for three smallest singular values, each with slope one once delta is below the square of the singular value."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the plane with a slanted line of all best solutions, a circle around the origin that touches it, and the touching point marked A⁺b; the dashed line of the row space goes through it. Right: the share that is missing against delta on logarithmic scales, three curves for three smallest singular values, each with slope one once delta is below the square of the singular value."}} tags=["hide-input"]
 null = np.array([2, -1]) / 5**0.5
 fig, (left, right) = panels(2, height=2.7)
 left.plot(*(x[:, None] + null[:, None] * [-0.9, 0.8]), color='C0')
@@ -850,6 +851,15 @@ verify('pinv is the pseudoinverse of numpy and scipy, and solves least squares',
        lambda kind, seed: as_library(kind, seed, pinv), **examples,
        slip=('inverts every singular value', lambda kind, seed: as_library(kind, seed, without_cutoff)))
 
+def in_float32(kind, seed, library):
+    a = example(kind, seed).astype(np.float32)
+    return close(library(a), pinv(a), rtol=1e-3, atol=1e-3 * norm(pinv(a), 2))
+
+verify('in float32 pinv is np.linalg.pinv with rtol=None',
+       lambda kind, seed: in_float32(kind, seed, lambda a: np.linalg.pinv(a, rtol=None)),
+       slip=('leaves the default cutoff', lambda kind, seed: in_float32(kind, seed, np.linalg.pinv)),
+       kind=['tall', 'wide', 'deficient'], seed=seeds(), tries=60)
+
 def special(kind, seed, form):
     a = example(kind, seed)
     return close(form(a), pinv(a))
@@ -929,7 +939,7 @@ verify('(BC)⁺ = C⁺B⁺ for independent columns of B and rows of C',
 #
 # The inverse depends smoothly on the matrix, but the pseudoinverse can jump. For $e > 0$, the pseudoinverse of
 # $\operatorname{diag}(1, e)$ is $\operatorname{diag}(1, 1/e)$. For $e = 0$, it is $\operatorname{diag}(1, 0)$. Such a jump
-# occurs whenever an error raises the rank, and a smaller error makes a larger jump:
+# occurs whenever an error raises the rank. The smaller the error, the larger the jump must be:
 #
 # ```{prf:theorem} The jump of the pseudoinverse
 # :label: thm-pinv-jump
@@ -947,7 +957,7 @@ verify('(BC)⁺ = C⁺B⁺ for independent columns of B and rows of C',
 #
 # So the choice of the cutoff can change the computed pseudoinverse completely. The usual cutoff allows only for rounding errors.
 # Suppose that the entries of an $m \times n$ matrix were measured with independent errors of standard deviation $s$. The
-# spectral norm of the matrix of errors is then near $s(\sqrt m + \sqrt n)$. By {prf:ref}`cor-weyl`, a singular value that
+# spectral norm of the matrix of errors is then near $s(\sqrt m + \sqrt n)$ for large $m$ and $n$. By {prf:ref}`cor-weyl`, a singular value that
 # should be zero may be as large as this norm. So we put the cutoff a little above it:
 
 # %%
@@ -961,8 +971,8 @@ print('rank by the usual cutoff:', np.linalg.matrix_rank(measured))
 print('rank by the new cutoff:', (sigma > cutoff).sum())
 
 # %% [markdown]
-# Now we put a photograph $\mathbf{X}$ out of focus, and try to sharpen it with the pseudoinverse. The blur replaces each
-# pixel by a sum of its neighbours with Gaussian weights. A matrix $\mathbf{K}$ takes these sums along the columns of the
+# We put a photograph $\mathbf{X}$ out of focus, and try to sharpen it with the pseudoinverse. The blur replaces each
+# pixel by a sum of itself and its neighbours with Gaussian weights. A matrix $\mathbf{K}$ takes these sums along the columns of the
 # picture, and a matrix $\mathbf{L}$ along its rows, which gives $\mathbf{K}\mathbf{X}\mathbf{L}^\top$. The camera rounds
 # this to $2^8 = 256$ levels of grey, and stores the result $\mathbf{B}$:
 
@@ -982,7 +992,7 @@ B = np.round(255 * K @ X @ L.T) / 255                # stored in 8 bits
 # As a map of all $160 \cdot 240 = 38\,400$ pixels, the blur is a matrix with more than a billion entries. We need not form
 # it. If $\mathbf{K}\mathbf{v} = \sigma\mathbf{u}$ and $\mathbf{L}\mathbf{v}' = \sigma'\mathbf{u}'$, the blur maps the
 # picture $\mathbf{v}\mathbf{v}'^\top$ to $\sigma\sigma'\,\mathbf{u}\mathbf{u}'^\top$. So its singular values are the
-# products $\sigma\sigma'$. We divide by those above a cutoff $\tau$ and treat the rest as zero:
+# products $\sigma\sigma'$. We divide coordinates by those above a cutoff $\tau$ and set the others to zero:
 
 # %%
 U_K, sigma_K, Vt_K = np.linalg.svd(K)
@@ -998,7 +1008,7 @@ def error(picture):                                  # root of the mean square
     return 255 * np.sqrt(((picture - X) ** 2).mean())
 
 # %% [markdown]
-# We measure the error as the root of the mean squared difference from the true picture, and try 60 cutoffs:
+# We try 60 cutoffs, and compare each result with the true picture:
 
 # %%
 taus = np.geomspace(1e-5, 0.5, 60)
@@ -1009,19 +1019,20 @@ print('no cutoff: error', between(error(sharpen(0)), 1e6, 1e12))
 print(f'best cutoff {best:.3f}: error {errors.min():.2f},',
       f'keeps {(stretch > best).mean():.0%} of the singular values')
 
-# %% mystnb={"image": {"alt": "Three pictures of a dahlia: blurred; restored without a cutoff, nothing but a pattern of black and white dots; restored with the best cutoff, nearly sharp with a faint ripple."}} tags=["hide-input"]
-fig, axes = panels(3, height=1.6)
-pictures = {'blurred, 8 bits': B, 'all σ inverted': sharpen(0), f'σ > {best:.3f} inverted': sharpen(best)}
-for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
+# %% mystnb={"image": {"alt": "Four pictures of a dahlia: blurred; restored without a cutoff, nothing but a grey pattern with black and white dots; restored with the best cutoff, its petals clear again, with a faint ripple; the true photograph, a little sharper and without the ripple."}} tags=["hide-input"]
+fig, axes = panels(2, 2, height=2.1)
+pictures = {'blurred, 8 bits': B, 'all σ inverted': sharpen(0),
+            f'σ > {best:.3f} inverted': sharpen(best), 'the true picture': X}
+for ax, (name, picture) in zip(axes.flat, pictures.items(), strict=True):
     show_image(ax, picture.clip(0, 1), name, vmin=0, vmax=1)
 
 # %% [markdown] tags=["caption"]
-# The blurred photograph, and what the pseudoinverse makes of it without and with a cutoff. If every singular value is
+# The blurred photograph, sharpened by pseudoinverses without and with cutoff. If every singular value is
 # inverted, the rounding to 256 levels becomes noise that covers the picture. If only those above 0.022 are inverted, the
-# flower is nearly sharp.
+# flower is nearly as sharp as it truly is.
 
 # %% [markdown]
-# Why is some cutoff best? Rounding to whole levels of grey adds noise with the variance $1/12$. If we keep a singular value
+# Why is some cutoff best? Rounding to whole levels of grey adds noise with the variance $\int_{-1/2}^{1/2} e^2\,de = 1/12$. If we keep a singular value
 # $\sigma_i$, this noise comes into the result, with its variance divided by $\sigma_i^2$. If we drop $\sigma_i$, we lose the
 # coordinate $y_i$ of the true picture. So the expected squared error is the sum of $y_i^2$ over what we drop, plus the sum
 # of $1/(12
@@ -1037,7 +1048,7 @@ print(f'largest difference: {abs(formula / errors - 1).max():.1%}')
 worse = taus[(errors > error(B)) & (taus < best)].max()
 print(f'worse than the blurred picture: cutoffs up to {worse:.4f}')
 
-# %% mystnb={"image": {"alt": "Error in grey levels against the cutoff, both logarithmic: a valley at a cutoff of about 0.02; to the left the error grows along a straight line, to the right it rises slowly to the level of the blurred picture. A thin dashed line, the formula, lies on the measured line."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Error in grey levels against the cutoff, both logarithmic: a valley at a cutoff of about 0.02; to the left the error grows along a straight line, to the right it rises slowly and ends just above the level of the blurred picture. A thin dashed line, the formula, lies on the measured line."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 2.6))
 ax.loglog(taus, errors, lw=3)
 ax.loglog(taus, formula, '--', lw=1.2)
@@ -1050,7 +1061,7 @@ ax.set(xlabel='cutoff τ', ylabel='error in grey levels', ylim=(3, None));
 # %% [markdown] tags=["caption"]
 # The error of the sharpened picture for each cutoff. A cutoff near 0.02 is best. Lower cutoffs let in more noise, and below
 # about
-# 0.005 the result is worse than the blurred picture. Higher cutoffs lose more detail.
+# 0.005 the result is worse than the blurred picture. Higher cutoffs lose more detail, and the highest are worse, too.
 
 # %% [markdown]
 # ```{exercise} ★★ Program: a cutoff without the truth
@@ -1288,7 +1299,7 @@ verify('a step of Newton squares the error', lambda t: squares(t, 2),
 #
 # Every matrix maps some perpendicular unit vectors $\mathbf{v}_i$ to perpendicular vectors $\sigma_i\mathbf{u}_i$, so it
 # turns or mirrors, stretches, and turns or mirrors again: $\mathbf{A} = \mathbf{U}\boldsymbol\Sigma\mathbf{V}^\top$. The singular values show
-# its rank, its norms and its condition number, and small errors of the matrix change them little. The pseudoinverse
+# its rank, three of its norms and its condition number, and small errors of the matrix change them little. The pseudoinverse
 # divides by the singular values above a cutoff, and gives the shortest least-squares solution; with measured data, the
 # cutoff must follow from the size of the noise.
 #

@@ -115,7 +115,7 @@ print('share of the way that is left after 40 steps:')
 print(f'gradient descent {norm(descent[40]) / norm(start):.1%},',
       f'momentum {norm(ball[40]) / norm(start):.2%}')
 
-# %% mystnb={"image": {"alt": "Upper panel: on the elongated contours of a valley, gradient descent zigzags between the walls for 40 steps. Lower panel: from the same start momentum takes longer steps, swings across the floor a few times and comes to rest at the cross that marks the minimum."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Upper panel: on the elongated contours of a valley, gradient descent zigzags between the walls for 40 steps. Lower panel: from the same start momentum swings across the floor in smaller and smaller waves, and ends at the cross that marks the minimum."}} tags=["hide-input"]
 fig, axes = panels(1, 2, height=1.75, sharex=True)
 u, v = np.meshgrid(np.linspace(-10.6, 1.2, 120), np.linspace(-1.9, 1.9, 80))
 levels = np.geomspace(0.3, 90, 11)
@@ -172,13 +172,13 @@ print(f'alternating gradient: velocity {(weights * signs).sum():5.2f}',
 # %% [markdown]
 # With $\beta = 0.9$ the velocity becomes ten times as long as a steady gradient, but only about half as long as an alternating
 # one. This is the idea of momentum: it amplifies what persists and suppresses what alternates. In our valley,
-# $\beta = 0.668$ amplifies the gradient along the floor by $1/(1 - 0.668) \approx 3.01$. In the first steps momentum moves there about as fast as
-# gradient descent with the step size $3/30 = 0.1$. But gradient descent cannot take this step size, because beyond
-# $2/30$ its $x_2$ grows at each step.
+# $\beta = 0.668$ amplifies the gradient along the floor by $1/(1 - 0.668) \approx 3.01$. After ten steps momentum is at $x_1 = -3.766$,
+# and gradient descent with the step size $3/30 = 0.1$ would be at $-10 \cdot 0.9^{10} \approx -3.487$. But it cannot take this
+# step size, because beyond $2/30$ its $x_2$ grows.
 #
 # (aw.momentum.damping)=
 # The number $\beta$ also says how fast the ball slows down. Where the ground is flat, the gradient is zero, and each step
-# multiplies the velocity by $\beta$. If the ball enters with the velocity $\mathbf{v}_0$, then after $t$ steps
+# multiplies the velocity by $\beta$. If the ball enters this ground with the velocity $\mathbf{v}_0$, then $t$ steps later
 # $\mathbf{v}_t = \beta^t\,\mathbf{v}_0$ is left. So a *large* $\beta$ damps *little*. For $\beta = 0.9$ it takes 22 steps
 # until a tenth of the velocity is left, since $0.9^{22} \approx 0.1$.
 #
@@ -198,7 +198,7 @@ print('torch:', x.detach().numpy().round(4), '  ours:', ball[10].round(4))
 
 # %% [markdown]
 # Some texts multiply each gradient by the step size before it enters the velocity. As long as the step size stays the same,
-# this makes no difference.
+# this makes no difference. Others multiply each gradient by $1 - \beta$. Then the step size must be $1/(1 - \beta)$ times as large.
 #
 # `````{admonition} The step size inside the velocity
 # :class: dropdown
@@ -226,7 +226,7 @@ print('torch:', x.detach().numpy().round(4), '  ours:', ball[10].round(4))
 # :label: momentum-convention
 #
 # Write `total_move(gradients, etas, beta)`: how far `torch.optim.SGD` has moved in the end, if its step size changes from step
-# to step. Do without `SGD` itself. Then let the step size drop to zero after the first step. Does PyTorch stand still at once?
+# to step. Do without `SGD` and `sgd`. Then let the step size drop to zero after the first step. Does PyTorch stand still at once?
 # Would it with the step size inside the velocity?
 # ```
 
@@ -256,7 +256,7 @@ cases = dict(
     etas=lambda gradients: vectors(len(gradients), 0, 1, edges=True),
     beta=on(0.0, 0.9) | scalars(0, 0.99),
 )
-grade(total_move, moved_by_torch, **cases, without=['torch.optim.SGD'])
+grade(total_move, moved_by_torch, **cases, without=['torch.optim.SGD', 'torch.optim.sgd.sgd'])
 
 # %% [markdown]
 # ```{solution-start} momentum-convention
@@ -298,13 +298,13 @@ def by_sgd(gradients, etas, beta):
         optimizer.step()
     return x.detach().numpy()
 
-assert grade(total_move_solution, moved_by_torch, **cases, without=['torch.optim.SGD'])
+assert grade(total_move_solution, moved_by_torch, **cases, without=['torch.optim.SGD', 'torch.optim.sgd.sgd'])
 assert grade(by_sgd, moved_by_torch, **cases)  # right, only ruled out
 assert not grade(step_size_inside, moved_by_torch, **cases)
 assert not grade(averaged, moved_by_torch, **cases)
 assert not grade(beta_ignored, moved_by_torch, **cases)
 assert not grade(without_pauses, moved_by_torch, **cases)
-assert not grade(by_sgd, moved_by_torch, **cases, without=['torch.optim.SGD'])
+assert not grade(by_sgd, moved_by_torch, **cases, without=['torch.optim.SGD', 'torch.optim.sgd.sgd'])
 
 # %% [markdown]
 # ```{solution-end}
@@ -440,8 +440,8 @@ verify(
 # ## Convergence rate: the square root of the condition number
 #
 # How much faster is momentum? We take quadratics in twenty dimensions, with curvatures between 1 and $\kappa$. We count the
-# steps until the distance to the minimum is a millionth of what it was. Both methods use their best parameters. Those of
-# momentum are the pair $\eta$, $\beta$ that `best_pair` returns. We derive it below.
+# steps until the distance to the minimum is a millionth of what it was. Both methods use their best parameters.
+# Those of momentum are in `best_pair`, derived below.
 
 # %%
 def distances(method, kappa, eta, beta, steps):
@@ -466,7 +466,7 @@ for kappa in 10, 100, 1000:
     print(f'{kappa:5} {plain:18} {fast:10} {plain / fast:7.1f}')
 
 # %% [markdown]
-# Whenever $\kappa$ is ten times as large, gradient descent needs ten times as many steps. Momentum needs only about three and a
+# From row to row $\kappa$ is ten times as large, and gradient descent needs ten times as many steps. Momentum needs only about three and a
 # half times as many, which is near $\sqrt{10}$.
 #
 # ### Why the square root?
@@ -489,7 +489,7 @@ for kappa in 10, 100, 1000:
 # ```
 #
 # The error is a combination of the powers of its two roots. In the long run the root with the larger modulus (absolute
-# value) decides. Its modulus is the factor by which the error shrinks at each step.
+# value) decides. Its modulus is the factor by which the error shrinks at each step, on average.
 
 # %%
 def modulus(eta_a, beta):
@@ -504,7 +504,7 @@ for beta in 0, 0.25, 0.81:
     print(f'beta = {beta:4}: ', '  '.join(f'{z:.2f}' for z in factors))
 
 # %% [markdown]
-# For $\beta = 0.81$ all four factors are equal, and they are $\sqrt{0.81} = 0.9$. Here is the reason. The product of the two
+# For $\beta = 0.81$ all four factors are equal, and they are $\sqrt{0.81} = 0.9$. Why? The product of the two
 # roots is $\beta$, the last coefficient of {eq}`momentum-roots`. If the roots are complex, they are conjugate and have the same
 # modulus, so this modulus is $\sqrt\beta$. The curvature $a$ has no influence on it. The roots are complex, or equal to each
 # other, if the discriminant is not positive. This is so for all $\eta a$ in a band:
@@ -516,11 +516,11 @@ for beta in 0, 0.25, 0.81:
 #
 # Inside the band, flat and steep directions converge at the same rate. A larger $\beta$ makes the band wider, but then
 # $\sqrt\beta$ is nearer to 1, and the error shrinks more slowly. Let $\mu$ be the smallest and $L$ the largest curvature. We may choose $\eta$, too. So we take
-# the smallest $\beta$ whose band is just long enough: it begins at $\eta\mu$ and ends at $\eta L$. Then
+# the smallest $\beta$ for which a band can begin at $\eta\mu$ and end at $\eta L$. The quotient of its ends is
 # $\kappa = L/\mu = \big(\frac{1 + \sqrt\beta}{1 - \sqrt\beta}\big)^2$. We solve this for $\sqrt\beta$ and get the theorem
 # below.
 
-# %% mystnb={"image": {"alt": "Left: the factor per step against eta times a. For beta 0 a V with its tip at 1; for beta 0.25 and 0.81 curves that fall to a flat floor at 0.5 and 0.9 and rise at its end. Right: distance to the minimum on a logarithmic axis against 160 steps; gradient descent falls slowly along its dashed line, momentum falls steeply, a little above its dashed line."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: the factor per step against eta times a. For beta 0 a V with its tip at 1; for beta 0.25 and 0.81 curves that fall to a flat floor at 0.5 and 0.9 and rise at its end. Right: distance to the minimum on a logarithmic axis against 160 steps; gradient descent falls slowly, below its dashed line and parallel to it; momentum falls steeply, above its dashed line and at last nearly parallel to it."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 grid = np.linspace(0.001, 3.9, 400)
 for i, beta in enumerate((0, 0.25, 0.81)):
@@ -582,13 +582,13 @@ right.set(xlabel='step', ylabel='distance to the minimum', ylim=(1e-12, 30));
 # $(10^4 - 1)/(10^4 + 1) \approx 0.9998$. Momentum has $(10^2 - 1)/(10^2 + 1) \approx 0.98$, so it needs a hundred times fewer
 # steps for each further digit.
 #
-# At both ends of the band the two roots are equal. The recursion then has the solution $t\rho^t$ besides $\rho^t$, so with the
+# At each end of the band both roots are one number $z$. The recursion then has the solution $tz^t$ besides $z^t$, so with the
 # best pair the error falls like $t\rho^t$. This is why momentum in the figure stays above its dashed line.
 #
 # ### What if the condition number is not known?
 #
 # The condition number is hardly ever known, so $\beta$ is a guess, often 0.9. A guess that is far too large is
-# expensive. Here are 31 steps on a quadratic with curvatures from 1 to 10: without momentum, with
+# expensive. Here are $31 \approx 10\sqrt{10}$ steps on a quadratic with curvatures from 1 to 10: without momentum, with
 # $\eta = 1/L$ and $\beta = (1 - 1/\sqrt{10})^2 \approx 0.47$, and with $\beta = 0.99$.
 
 # %%
@@ -789,7 +789,6 @@ def nesterov(gradient, x, eta, beta, steps):
 # %% [markdown]
 # The usual choice is $\eta = 1/L$ and $\beta = \frac{\sqrt\kappa - 1}{\sqrt\kappa + 1}$. A calculation like the one above shows
 # that in the slowest direction the error then shrinks by the factor $1 - \frac{1}{\sqrt\kappa}$ at each step, in the long run.
-# We count the steps as before.
 
 # %%
 def nesterov_pair(kappa):  # for curvatures from 1 to kappa
@@ -828,9 +827,9 @@ print('Nesterov', settled[-6:].round(3))
 # %% [markdown]
 # The heavy ball runs round the same three points for ever. Nesterov momentum has arrived.
 #
-# In PyTorch you write `nesterov=True`. One detail is worth knowing: the parameters that PyTorch stores are not the points
-# $\mathbf{x}_t$, but the points ahead, $\mathbf{y}_t = \mathbf{x}_t + \beta (\mathbf{x}_t - \mathbf{x}_{t-1})$. At the end of a
-# training the steps are short, so $\mathbf{x}_t$ and $\mathbf{y}_t$ are nearly the same.
+# In PyTorch you write `nesterov=True`. The parameters that PyTorch stores are then not the points
+# $\mathbf{x}_t$, but the points ahead, $\mathbf{y}_t = \mathbf{x}_t + \beta (\mathbf{x}_t - \mathbf{x}_{t-1})$. Where the
+# steps are short, $\mathbf{x}_t$ and $\mathbf{y}_t$ are nearly the same.
 
 # %%
 x = tensor(start, requires_grad=True)
@@ -914,7 +913,7 @@ for name, walk in walks.items():
 #
 # Now we take random batches, as in [stochastic gradient descent](stochastic_gradient_descent.ipynb). For each batch size we
 # try 25 step sizes, with ten runs each, and look at the gap after 300 steps. Momentum amplifies a steady gradient by
-# $1/(1-\beta)$. So that both methods make equally long moves, we multiply the step sizes of momentum by $1-\beta$. The table
+# $1/(1-\beta)$. So that it moves both methods equally far, we multiply the step sizes of momentum by $1-\beta$. The table
 # shows the mean gap at the best step size ± its standard error. The columns "at" show the best $\eta/(1-\beta)$.
 
 # %%
@@ -1071,7 +1070,7 @@ verify(
 #
 # Momentum moves by a velocity, a sum of all past gradients with weights $\beta^k$, so steady gradients are amplified by
 # $1/(1-\beta)$ and alternating ones are damped. On quadratics with the best step size and momentum, the number of steps grows
-# with $\sqrt\kappa$ in place of $\kappa$. Nesterov momentum evaluates the gradient ahead. On quadratics it is a little slower,
+# with $\sqrt\kappa$ in place of $\kappa$. Nesterov momentum evaluates the gradient ahead. On quadratics it is somewhat slower,
 # but it converges on every strongly convex smooth function, where the heavy ball may run in a cycle. On real data momentum
 # saved nine steps of ten with full gradients, and with small random batches it did no more than a ten times larger step size.
 #
