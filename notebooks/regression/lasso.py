@@ -12,6 +12,7 @@
 #       proved_zeros: proved_zeros(0 * normal(3), normal(20, 3), normal(20), 9.0)
 #       proximal_walk: 'proximal_walk(lambda w: w - 1, lambda v, gamma: soft(v, gamma / 5), 1.0, normal(3), 9, 1)'
 #       lasso_walk: lasso_walk(normal(20, 3), normal(20), 0.1, 9, 1)
+#       path: path(normal(20, 3), normal(20), [0.5, 0.1], tol=1e-5)
 #     main: ml.reg.lasso.objective
 #   kernelspec:
 #     display_name: Python 3
@@ -90,7 +91,7 @@ print('ridge        ', ridge(A, b, 10).round(1))
 print('lasso        ', corner.round(1) + 0)
 
 # %% [markdown]
-# Only the lasso sets a weight to zero. Is this an accident of these targets? We disturb them 200 times:
+# Only the lasso sets a weight to zero. Is this an accident? We disturb the targets 200 times:
 
 # %%
 draws = b + 10 * np.random.default_rng(2).normal(size=(200, 30))
@@ -126,10 +127,10 @@ def F(w, X, y, alpha):
     return norm(y - X @ w) ** 2 / (2 * len(y)) + alpha * abs(w).sum()
 
 # %% [markdown]
-# A penalty acts like a limit ({prf:ref}`thm-penalty-trade`): the minimizer has the least loss among all weights
-# with the same $\|\mathbf{w}\|_1$ or less. For two weights this set is a square that stands on a corner. The loss has
-# elliptic level lines around the least-squares weights, and the first ellipse that reaches the square often meets it at a
-# corner, where one weight is zero. It meets the circle of ridge regression somewhere on its smooth side.
+# A penalty acts like a limit: no weights with the same $\|\mathbf{w}\|_1$ or less have a smaller loss than the minimizer, since
+# their $F$ would be smaller, too. For two weights this set is a square that stands on a corner. The loss has elliptic level
+# lines around the least-squares weights. The first ellipse that reaches the square often meets it at a corner, where one
+# weight is zero. The circle of ridge regression has no corners.
 
 # %% mystnb={"image": {"alt": "Left: an ellipse around the least-squares weights touches the tip of a square standing on its corner, where the first weight is zero, and touches a circle at a point off both axes. Right: a hexagon in the plane of two targets; each target outside is joined to its nearest point of the hexagon. Targets nearest to an edge use one feature, those nearest to a vertex two, those inside none."}} tags=["hide-input"]
 excess = lambda w: norm(A @ (w - least)) ** 2
@@ -174,14 +175,15 @@ right.legend(fontsize=8, ncols=3, loc='lower center', bbox_to_anchor=(0.5, 1),
              columnspacing=0.6, handletextpad=0.1);
 
 # %% [markdown] tags=["caption"]
-# Left: where a level line meets the lasso's square, the weight of s3 is zero; on ridge's circle it is not. Right: a nearest
-# point on an edge means one feature, at a corner two.
+# Left: where a level line first meets the lasso's square, the weight of s3 is zero; on ridge's circle it is not. Right: a
+# nearest point on an edge means one feature, at a corner two.
 
 # %% [markdown]
 # ### Why the zeros are stable: the dual problem
 #
 # The right panel shows the space of the *targets*, for two examples and three features. Let $\mathbf{X}_j$ be the columns of
-# $\mathbf{X}$, and collect the vectors that correlate with no feature by more than $N\alpha$:
+# $\mathbf{X}$. By {eq}`subgradients-lasso-optimal`, the residual of a minimizer correlates with no feature by more than
+# $N\alpha$. Let $C$ contain all such vectors. The function $D$ is to bound $F$ from below:
 #
 # ```{math}
 # :label: lasso-polyhedron
@@ -224,10 +226,10 @@ right.legend(fontsize=8, ncols=3, loc='lower center', bbox_to_anchor=(0.5, 1),
 # one nearest point.
 # ````
 #
-# So the residual $\mathbf{r}^*$ of the lasso is the nearest point of a polyhedron. A feature is used only if $\mathbf{r}^*$
-# lies on one of its two sides, $\mathbf{X}_j^\top\mathbf{z} = \pm N\alpha$. In the picture, the edges of the hexagon belong
-# to one feature, its corners to two. If the target moves a little, the nearest point moves no further. So it stays away from
-# the sides that it was away from, and zeros remain zeros:
+# So the residual $\mathbf{r}^*$ of the lasso is the nearest point of a polyhedron, which has two sides for each feature,
+# $\mathbf{X}_j^\top\mathbf{z} = \pm N\alpha$. The feature is used only if $\mathbf{r}^*$ lies on one of them. In the picture,
+# the edges of the hexagon belong to one feature, its corners to two. If the target moves, the nearest point moves no further.
+# So after a small move it is still away from a side that it did not touch, and the weight is still zero:
 #
 # ````{prf:theorem} Zeros hold
 # :label: thm-lasso-zeros
@@ -246,8 +248,8 @@ right.legend(fontsize=8, ncols=3, loc='lower center', bbox_to_anchor=(0.5, 1),
 # |\mathbf{X}_j^\top\mathbf{r}^*| + \|\mathbf{X}_j\| \, \|\mathbf{y}' - \mathbf{y}\| < N\alpha$.
 # ````
 #
-# A ridge weight is a linear function of $\mathbf{y}$, which is zero on a hyperplane only. Random targets
-# meet a hyperplane with probability 0.
+# If $\mathbf{X}_j \ne \mathbf{0}$, its weight in ridge regression is a linear function of $\mathbf{y}$ that is zero on a
+# hyperplane only. Targets with a density meet it with probability 0.
 
 # %%
 def gap_terms(w, z, X, y, alpha):  # sum N (F(w) - D(z)), all >= 0
@@ -505,7 +507,7 @@ for k in range(4):
     sweep(w, A, b, 5)
 
 # %% [markdown]
-# It has no step size to choose, and one weight costs two passes over one column. But does it always arrive? With corners
+# It has no step size to choose, and one weight costs two passes over one column. But does it always arrive? With kinks
 # this is not clear. The convex function $\frac12(w_1 + w_2 - 2)^2 + 2|w_1 - w_2|$ is zero at $(1, 1)$, but from $(0, 0)$,
 # where it is 2, no change of one weight alone leads lower:
 
@@ -516,7 +518,7 @@ for u in (-0.5, 0.0, 0.5):
           f' at (0, {u:4}): {fold(0, u):.3f}')
 
 # %% [markdown]
-# For the lasso this cannot happen, because each of its corners belongs to one weight:
+# For the lasso this cannot happen, because each of its absolute values contains one weight only:
 #
 # ````{prf:theorem} Coordinate descent arrives
 # :label: thm-lasso-coordinate
@@ -550,8 +552,8 @@ for u in (-0.5, 0.0, 0.5):
 # ```
 #
 # To maximize $D$ over $C$ is called the dual problem. The *duality gap* $G$ is known without knowing either optimum,
-# and scikit-learn stops by it, too. We compute $G$ by {eq}`lasso-gap`, a sum of small positive numbers, not as a
-# difference of two large ones.
+# and scikit-learn stops by it. We compute $G$ by {eq}`lasso-gap`, whose terms all vanish at the minimum, not
+# as the difference of two large numbers.
 
 # %%
 def certificate(w, X, y, alpha):  # -> z in C, gap
@@ -586,8 +588,8 @@ def coordinate_descent(X, y, alpha, w=0.0, tol=1e-12, most=100_000):
 # |\mathbf{X}_j^\top\mathbf{z}| + \|\mathbf{X}_j\|\sqrt{2NG} < N\alpha$, and {prf:ref}`thm-lasso-zeros` applies.
 # ````
 #
-# Such features can be dropped at once, with no risk at all {cite}`ndiaye2017gap`. We try it on 64 features, the ten
-# measurements of all patients, their squares and their products.
+# Such features can be dropped at once, and the minimum stays the same {cite}`ndiaye2017gap`. We try it on 64 features: the
+# ten measurements of all patients, their products, and the squares of all but sex.
 
 # %%
 def proved_zeros(w, X, y, alpha):  # -> (d,) bool
@@ -634,8 +636,7 @@ right.legend(fontsize=8, loc='lower right');
 # weights are certain.
 
 # %% [markdown]
-# The gap is larger than what is missing, but by the eleventh sweep it has proved every zero of the answer, and what
-# remains is a problem with thirteen features.
+# By the eleventh sweep the gap has proved every zero of the answer, and a problem with thirteen features remains.
 #
 # ```{exercise} ★★ Program: the elastic net from the lasso
 # :label: lasso-elastic
@@ -847,7 +848,7 @@ bounds = fista_bound(L, norm(end), np.arange(1, T + 1))
 print('steps until F stays within a millionth:', needed)
 
 # %% [markdown]
-# What can be promised? For ISTA, $F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le L\|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2 / (2t)$
+# For ISTA, $F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le L\|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2 / (2t)$
 # by {eq}`subgradients-ista-bound`. FISTA has the square of $k$ in the denominator:
 #
 # ````{prf:theorem} Rate of FISTA
@@ -884,10 +885,11 @@ print('steps until F stays within a millionth:', needed)
 # gives $\tau_k \ge \frac{k+1}{2}$.
 # ````
 #
-# A single problem cannot show these rates, because sooner or later it is known which weights are zero, and from there on the
-# error may shrink by a constant factor. The powers $1/t$ and $1/t^2$ belong to the *worst* problem after $t$ steps,
-# which is another one for each $t$. So we take a family: weights that do not interact, each with a curvature $q \le L = 1$
-# of its own, $F(w) = \frac q2 (w - 1 - \frac\alpha q)^2 + \alpha|w|$ with the minimum at 1, and the start at 0.
+# A single problem need not show these rates. After some steps the set of the zero weights may change no more, and from there
+# on the error may shrink by a constant factor. The powers $1/t$ and $1/t^2$ belong to the problem with the largest error
+# after $t$ steps, and for each $t$ this is another problem. So we take a family: weights that do not interact, each with a
+# curvature $q \le L = 1$ of its own, $F(w) = \frac q2 (w - 1 - \frac\alpha q)^2 + \alpha|w|$ with the minimum at 1, and the
+# start at 0.
 
 # %% tags=["hide-input"]
 q, alpha = np.geomspace(1e-6, 1, 601), 0.1
@@ -904,7 +906,7 @@ for k in (10, 100, 1000):
     print(f'step {k:4}: worst excess of ISTA {worst["ISTA"][k - 1]:.2e},'
           f' of FISTA {worst["FISTA"][k - 1]:.2e}')
 
-# %% mystnb={"image": {"alt": "Left, both axes logarithmic: the worst excess of ISTA is a straight line of slope minus one, that of FISTA one of slope minus two, each below its dashed bound; thin curves of three single problems touch the line of ISTA at one step each; two of them then plunge within the picture. Right, 64 features: the excess of coordinate descent drops below 1e-9 within thirty sweeps, FISTA in ripples within 300 steps, ISTA is slowest; FISTA's bound lies far above."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left, both axes logarithmic: the worst excess of ISTA approaches a straight line of slope minus one, that of FISTA one of slope minus two, each below its dashed bound; thin curves of three single problems touch the line of ISTA at one step each; two of them then plunge within the picture. Right, 64 features: the excess of coordinate descent drops below 1e-9 within thirty sweeps, FISTA in ripples within 300 steps, ISTA is slowest; FISTA's bound lies far above."}} tags=["hide-input"]
 fig, (ax, right) = panels(2, height=3)
 for k in (500, 400, 300):
     ax.loglog(steps, curves['ISTA'][:, k], color=GREY, lw=0.7)
@@ -980,7 +982,7 @@ grade(positive_lasso, positive_by_library, **cases, **limits)
 # ```
 # To minimize $\frac12(u - v)^2 + \gamma\alpha u$ over $u \ge 0$, take $u = v - \gamma\alpha$ or, if that is negative,
 # zero. Everything else stays. It is tempting to cut off the negative weights of the ordinary lasso. That is not enough: the
-# others were chosen in the belief that these would help. The second wrong answer forgets the price, and the third is the
+# others were chosen to fit together with these. The second wrong answer forgets the price, and the third is the
 # library's.
 
 # %% jupyter={"source_hidden": true}
@@ -1056,15 +1058,15 @@ verify('at worst ISTA falls like 1/t, FISTA like 1/t²',
 # ## The lasso path and feature selection
 #
 # This section continues [Coordinate descent and the duality gap](#coordinate-descent-and-the-duality-gap). Which $\alpha$
-# should we take? First we look at all of them. From $\alpha_{\max} = \frac1N \max_j |\mathbf{X}_j^\top\mathbf{y}|$ on, all
+# should we take? We first look at all. From $\alpha_{\max} = \frac1N \max_j |\mathbf{X}_j^\top\mathbf{y}|$ on, all
 # weights are zero. Going down from there, the answer for one $\alpha$ is a good start for the next. Together they make the
 # *path*.
 
 # %%
-def path(X, y, alphas):  # from large to small -> (k, d)
+def path(X, y, alphas, tol=1e-12):  # from large to small -> (k, d)
     weights = [0.0 * X[0]]
     for alpha in alphas:
-        weights.append(coordinate_descent(X, y, alpha, weights[-1]))
+        weights.append(coordinate_descent(X, y, alpha, weights[-1], tol))
     return np.array(weights[1:])
 
 # %%
@@ -1074,7 +1076,7 @@ top = abs(Z.T @ y).max() / len(y)
 alphas = top * np.geomspace(1.2, 0.002, 61)
 ours = path(Z, y, alphas)
 for a in (40, 20, 5, 1):
-    print(f'alpha = {a:2}:', *[names[j] for j in np.flatnonzero(
+    print(f'alpha near {a:2}:', *[names[j] for j in np.flatnonzero(
         ours[abs(alphas - a).argmin()])])
 
 # %% [markdown]
@@ -1086,7 +1088,7 @@ library = lasso_path(Z, y, alphas=alphas, tol=1e-14,
 print('weights that are zero:', (ours == 0).sum(), (library == 0).sum())
 print('largest weight:', abs(ours).max().round(2), abs(library).max().round(2))
 
-# %% mystnb={"image": {"alt": "Ten weights against alpha, from large to small. All are zero at first; bmi and s5 leave zero first, then bp, s3, sex and others, one after the other along kinked lines. s1 stays zero for long and plunges at small alpha while s2 and s5 rise."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Ten weights against alpha, from large to small. All are zero at first; bmi and s5 leave zero first, then bp, s3, sex and others, one after the other along kinked lines. s1 leaves zero near 3 and plunges at small alpha, while s2 and s5 rise. s3 falls to about minus 10 and returns to zero at the right end."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.6))
 for j, name in enumerate(names):
     ax.semilogx(alphas, ours[:, j], f'C{j % 5}', label=name,
@@ -1124,20 +1126,19 @@ label_lines(ax);
 # inequalities in $\alpha$, which hold on an interval. There are at most $3^d$ pairs.
 # ````
 #
-# Once $A$ and $\mathbf{s}$ are known, the lasso is least squares with a constant pull towards zero. So it is biased: it
-# shrinks even a feature that is needed beyond doubt. Often one uses the lasso to choose features, and least squares to fit
-# the chosen ones. From one knot to the next the path can be followed exactly {cite}`efron2004least`.
+# Once $A$ and $\mathbf{s}$ are known, the lasso is least squares with a constant pull towards zero. So it is biased: as
+# $\alpha$ grows, $\|\mathbf{w}\|_1$ falls even if every feature is needed. A single $|w_j|$ can grow, as that of s3 does
+# from $\alpha = 0.1$ to $1$. Often one uses the lasso to choose features, and least squares to fit the chosen ones. The ends
+# of the intervals are called **knots**. From one to the next the path can be followed exactly {cite}`efron2004least`.
 #
 # ### Useless features: the lasso against ridge regression
 #
-# The lasso is made for the case that most features are useless, ridge regression for the case that all are a little useful.
-# We compare them on three sets of features: the ten measurements; the 64 products; and the ten with *ninety decoys*, nine
-# copies of the ten columns with the patients shuffled. A decoy looks like a measurement in every respect, but it belongs to
-# somebody else.
+# We compare the two on three sets of features: the ten measurements; the 64 products; and the ten with *ninety decoys*, nine
+# copies of the ten columns with the patients shuffled.
 #
-# In each of 20 splits 110 patients are held out and 160 serve for training. Means and standard deviations come from the
-# training part, in cross-validation from the four fifths that are fitted. $\alpha$, for both, is the best of a grid in
-# five folds.
+# In each of 20 splits 110 patients are held out and 160 of the others serve for training. Means and standard deviations
+# come from the training part, in cross-validation from the four fifths that are fitted. $\alpha$, for both, is the best of a
+# grid in five folds.
 
 # %% tags=["hide-input"]
 def ridge_weights(Z, t, prices):  # -> (k, d), by one decomposition
@@ -1199,7 +1200,7 @@ for name, share, error in (('best', used, rmse['decoys'][:, 3]),
     print(f'decoys, {name} α: {share[:10].sum():.2f} real features and '
           f'{share[10:].sum():.2f} decoys, error {error.mean():.1f}')
 
-# %% mystnb={"image": {"alt": "Left: error of the lasso against that of ridge, one point for each of 20 splits and three sets of features. With ten features the points lie on the diagonal, with products mostly below it, with decoys nearly all well below. Right: how often each of the ten real features was used beside ninety decoys: bmi and s5 always, bp and s3 nearly always, sex, s4 and s6 in about a fifth of the splits, age, s1 and s2 hardly ever, like a decoy."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: error of the lasso against that of ridge, one point for each of 20 splits and three sets of features. With ten features the points lie near the diagonal, one clearly above it; with products all but two lie below it, with decoys all but one, by up to seven points. Right: how often each of the ten real features was used beside ninety decoys: bmi and s5 always, bp and s3 nearly always, sex, s4 and s6 in about a fifth of the splits, s2 in one, like a decoy, age and s1 never."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=2.9)
 for k, (table, errors) in enumerate(rmse.items()):
     left.plot(errors[:, 2], errors[:, 3], f'C{k}o', ms=4, label=table)
@@ -1215,17 +1216,16 @@ right.set(xticks=range(10), ylabel='share of 20 splits',
 right.set_xticklabels(names, rotation=60);
 
 # %% [markdown] tags=["caption"]
-# Left: the lasso beats ridge where many features are useless and ties on the ten measurements. Right: beside ninety decoys
-# it always uses bmi and s5, but sex in only one split of five.
+# Left: the lasso beats ridge on the products and beside the decoys, and ties on the ten measurements. Right: beside ninety
+# decoys it always uses bmi and s5, but sex in only one split of five.
 
 # %% [markdown]
-# With ten features, presumably measured because somebody thought them useful, the two are equal. The more useless features
-# there are, the clearer the lasso wins: the decoys cost it less than two points, and ridge regression, which must give each
-# of them some weight, more than five.
+# On the ten measurements the two are equal. Beside the decoys, which are useless for certain, the lasso wins most clearly: they
+# cost it less than two points, but ridge regression, which must give each of them some weight, more than five.
 #
 # :::{admonition} A tempting mistake
 # :class: warning
-# Do not read the choice of the lasso as a discovery. Half of the features that it uses here are decoys. At twice the
+# Do not read the choice of the lasso as a discovery. Half of the features used here are decoys. At twice the
 # $\alpha$ nearly all of them are gone, but so is some of the accuracy, since a large $\alpha$ drops good features, too, and
 # shrinks the rest. The $\alpha$ that predicts best is not the one that selects best. Nor is a feature useless because it is
 # left out: the weight of sex is clearly not zero on all patients (see the error bars in [ridge
@@ -1344,11 +1344,11 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# With the penalty $|w_j|$, the residual of the lasso is the nearest point of a polyhedron. The nearest point moves no
-# further than the targets, so weights that are zero, away from the knots, stay zero under small changes of them. The duality
-# gap bounds the distance to the minimum for any solver, whether it goes weight by weight or moves all weights at once, at
-# the rate $1/t$ or, with FISTA, $1/t^2$. For the patients the lasso predicted better than ridge regression where many
-# features were useless and equally well on the ten measurements, but its choice of features should not be believed.
+# With the penalty $|w_j|$, the residual of the lasso is the nearest point of a polyhedron. The nearest point moves no further
+# than the targets, so weights that are zero, away from the knots, stay zero under small changes of them. The duality gap
+# bounds $F - \min F$ for any solver: coordinate descent, ISTA with the rate $1/t$, or FISTA with $1/t^2$. For the patients
+# the lasso predicted better than ridge regression on the products and beside the decoys, and equally well on the ten
+# measurements, but its choice of features should not be believed.
 #
 # **Further reading.** {cite}`tibshirani1996regression` introduced the lasso; {cite}`friedman2010regularization` tells how
 # the path is computed in practice and {cite}`beck2009fast` is the source of FISTA and its rate.
