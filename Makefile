@@ -93,12 +93,11 @@ clean:  ## remove what make made, the virtual environment included
 
 # the parts of `make test`
 style: .venv/full
-	@$(call stage,1 of 6: style of the code and of the workflows)
+	@$(call stage,1 of 6: style of the code)
 	@$(BIN)/ruff check . || $(call fail,$(BIN)/ruff check --fix . mends most)
-	@$(BIN)/python -m pytest -q tests/unit/test_workflows.py || $(call fail,mend the workflow named above)
 unit: .venv/full
-	@$(call stage,2 of 6: nbutils)
-	@$(BIN)/python -m pytest -q tests/unit --ignore tests/unit/test_workflows.py -n $(JOBS) --dist loadfile --no-loadscope-reorder || $(call fail,mend nbutils or its test)
+	@$(call stage,2 of 6: nbutils and the workflows)
+	@$(BIN)/python -m pytest -q tests/unit -n $(JOBS) --dist loadfile --no-loadscope-reorder || $(call fail,mend nbutils or the workflow that is named above, or its test)
 rules: .venv/full
 	@$(call stage,3 of 6: the rules of the book)
 	@$(BIN)/python -m nbutils.maintain.graders $(if $(ALL),--all) || $(call fail,a grader accepts what is named above: give it a case or list the reason)

@@ -72,7 +72,8 @@ def holds(claim_id, test=None, /, *, slip=None, tries=200, **cases):
 
     Without a test, the display that is labelled `claim_id` is what runs: each keyword says what a letter of it stands
     for (see `nbutils.printed`), and its spoilt prints must be rejected. An inequality also takes `equality={...}`, a
-    case in which its sides are equal, or a `slip` whose second part is LaTeX.
+    case in which its sides are equal, or a `slip` whose second part is LaTeX. `alike={name of a slip: reason}` lists the
+    slips that no case can tell from the display, because they say the same.
     """
     if ledger.claim(claim_id).verdict == 'wrong':
         raise ValueError(f'the ledger says that {claim_id} is wrong as printed: use erratum(...)')
@@ -140,7 +141,7 @@ def _print_erratum(claim_id, tries, slip, meanings):
     RAN[claim_id] = Ran(None, slip, meanings, claim.correct)
     notes = re.sub(r'\\quad\s*\(\d+\)\s*$', '', claim.notes)  # the number of an equation
     options = {k: meanings[k] for k in ('options',) if k in meanings}
-    letters = {k: v for k, v in meanings.items() if k not in ('options', 'equality', 'also_true', 'also_turned')}
+    letters = {k: v for k, v in meanings.items() if k not in ('options', 'equality', 'also_true', 'also_turned', 'alike')}
     try:
         report = run(notes, lambda test, cases: _counterexample(test, cases, tries), spoil=False, **options, **letters)
         if (refuted := report.counterexample) is None:

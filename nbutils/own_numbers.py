@@ -11,7 +11,7 @@ import numpy as np
 
 from nbutils import checks
 
-_ASIDE = 'options', 'equality', 'also_true', 'also_turned', 'slip'  # of a check, beside the meanings of its letters
+_ASIDE = 'options', 'equality', 'also_true', 'also_turned', 'alike', 'slip'  # of a check, beside the meanings of its letters
 _SHOWN = 9  # values and signs of a formula
 
 

@@ -424,10 +424,11 @@ def _happened(events):
 
 
 def _spread(differences):
-    """The product of the differences from two means, or of one with itself; an outer product for vectors."""
+    """The product of the differences from two means, or of one with itself; an outer product for rows and columns."""
     a, b = differences[0], differences[-1]
     if is_number(a) and is_number(b):
         return a * np.conj(b)
+    a, b = (v.T if not is_number(v) and v.shape[0] == 1 else v for v in (a, b))
     return times(a, b if is_number(b) else b.T)
 
 

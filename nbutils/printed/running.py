@@ -39,10 +39,11 @@ from nbutils.printed.operators import counter_range
 from nbutils.printed.relations import equal, stated, step_is_true, steps
 from nbutils.printed.spoiling import variants
 from nbutils.printed.tokens import FormulaError
-from nbutils.printed.values import Box, Random, Scope, is_number, lift, of
+from nbutils.printed.values import Box, Random, Scope, add, is_number, lift, of
 
 # what numpy, or a function that a letter stands for, may raise of values that do not fit
 MISHAPS = TypeError, ValueError, IndexError, AttributeError, ArithmeticError, np.linalg.LinAlgError
+GREATER, LESS = ('>=', '>', 'psd', 'pd'), ('<=', '<', 'nsd', 'nd')
 SAME = 1e-9  # so close are equal sides of two prints, of which only the order of operations is another one
 OPTIONS = ('approx', 'over', 'wrt', 'n')
 RESERVED = {*CONSTANTS, *ELEMENTWISE, *PREFIX, *EXTREMA, 'Reals', 'I', '1', '0'}
@@ -55,7 +56,9 @@ class Report:
     cases: int
     counterexample: dict | None
     spoilt: dict[str, list] = field(default_factory=lambda: {'false': [], 'ill-formed': [], 'same': [], 'survived': []})
+    names: dict[str, str] = field(default_factory=dict)  # a spoilt print -> the name of its slip
     idle: list[str] = field(default_factory=list)  # what the cases did not try of implications
+    tried: list[tuple] = field(default_factory=list)  # the cases, what was compared in each, and what is known in it
 
     @property
     def statements(self) -> int:
@@ -69,6 +72,13 @@ class Report:
     def different(self) -> int:
         """How many spoilt prints say something else than the formula."""
         return self.rejected + len(self.spoilt['survived'])
+
+    def follows(self, spoilt: str) -> bool:
+        """Whether a true print of inequalities is no stronger than the formula: they have as much room in all cases."""
+        formula = Formula(spoilt, self.formula.meanings, self.formula.options, definable=set(self.formula.defined))
+        return all(
+            _as_wide(formula.sides(formula.instances(formula.scope(copy.deepcopy(case), known))), sides)
+            for case, sides, known in self.tried)
 
 
 def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None, more=(), **meanings) -> Report:
@@ -101,9 +111,9 @@ def run(latex: str, search: Callable, *, spoil=True, options: dict | None = None
     report.idle += formula.idle() if found is None else []
     if found is None and spoil:
         # what the formula has computed from the given letters need not be computed again for its spoilt prints
-        cases = [(case, formula.sides(instances), _known(scope)) for case, scope, instances in tries]
-        for kind, spoilt in variants(formula.parts, latex, formula.alike(tries[-1][0])):
-            report.spoilt[_verdict(spoilt, meanings, options, cases, formula)].append((kind, spoilt))
+        report.tried = [(case, formula.sides(instances), _known(scope)) for case, scope, instances in tries]
+        for kind, spoilt, report.names[spoilt] in variants(formula.parts, latex, formula.alike(tries[-1][0])):
+            report.spoilt[_verdict(spoilt, meanings, options, report.tried, formula)].append((kind, spoilt))
     return report
 
 
@@ -151,6 +161,30 @@ def _agree(a, b):
         return equal(a, b, SAME)
     except (FormulaError, TypeError):  # words, functions and what has no value
         return a is b or isinstance(a, str) and a == b
+
+
+def _as_wide(new, old):
+    """Whether each inequality of a print has as much room as that of another one, from what both compare."""
+    if [v for v in new if isinstance(v, str)] != [v for v in old if isinstance(v, str)]:
+        return False
+    for k, sign in enumerate(new):  # a relation stands between its sides, an arrow before what is supposed
+        if isinstance(sign, str) and not (
+                _more_room(RELATIONS[sign], new[k - 1:k + 2:2], old[k - 1:k + 2:2]) if sign in RELATIONS
+                else _agree(new[k + 1:k + 2], old[k + 1:k + 2])):
+            return False
+    return True
+
+
+def _more_room(sign, new, old):
+    if sign not in GREATER and sign not in LESS:
+        return _agree(new, old)
+    try:
+        (a, b), (c, d) = (pair if sign in GREATER else pair[::-1] for pair in (new, old))
+        more = np.asarray(add(add(a, b, -1), add(c, d, -1), -1))
+    except (FormulaError, *MISHAPS):
+        return False
+    more = np.linalg.eigvalsh(more) if sign in ('psd', 'pd', 'nsd', 'nd') else more
+    return bool(np.all(more >= -SAME * max(1, *(np.max(abs(np.asarray(v))) for v in (c, d)))))
 
 
 class Formula:

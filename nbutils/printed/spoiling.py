@@ -4,7 +4,9 @@ Each slip is a place in the LaTeX and what stands there instead. Only claims are
 turned round, and ranges are left as they are.
 """
 import re
+from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from nbutils.printed.grammar import Part, walk
 
@@ -18,6 +20,7 @@ SWAPPED = {
     'bigcup': 'bigcap', 'bigcap': 'bigcup', 'cup': 'cap', 'cap': 'cup',
 }
 TURNS = ('inequality reversed', 'condition reversed', 'implication widened')
+WIDTH = 30  # of what the name of a slip quotes
 OPERATORS = ('tr', 'argmin', 'argmax')  # written with \operatorname
 TELLING = (  # kinds of slips that a reader follows at a glance, the most telling first
     'sign flipped', 'indices swapped', 'transpose dropped', 'root dropped', 'range shifted', 'number changed',
@@ -25,12 +28,20 @@ TELLING = (  # kinds of slips that a reader follows at a glance, the most tellin
 )
 
 
-def variants(parts: list[Part], latex: str, alike: dict[str, str] | None = None) -> Iterator[tuple[str, str]]:
-    """(kind of slip, spoilt LaTeX) for all single slips in the claims of a formula, each text once.
+class Slip(NamedTuple):
+    """A kind of slip, the LaTeX with it, and its name: the kind and the place, 'number changed: 2 → 3', or
+    'term dropped: - b (2)' for the second term - b."""
+    kind: str
+    latex: str
+    name: str
+
+
+def variants(parts: list[Part], latex: str, alike: dict[str, str] | None = None) -> Iterator[Slip]:
+    """All single slips in the claims of a formula, each text once.
 
     `alike` gives to a letter another one whose value has the same shape, which could stand in its place.
     """
-    seen, swaps = {latex}, _letter_swaps(parts, latex, alike or {})
+    seen, swaps, named = {latex}, _letter_swaps(parts, latex, alike or {}), Counter()
     for part in parts:
         for node in walk(part.node):
             slips = _turned(node) if part.role != 'claim' else (*_slips(node, latex), *_letter_slips(node, swaps))
@@ -38,7 +49,15 @@ def variants(parts: list[Part], latex: str, alike: dict[str, str] | None = None)
                 spoilt = latex[:start] + text + latex[end:]
                 if spoilt not in seen:
                     seen.add(spoilt)
-                    yield kind, spoilt
+                    name = f'{kind}: {_shown(latex[start:end])}' + f' → {_shown(text)}' * ('dropped' not in kind)
+                    named[name] += 1
+                    yield Slip(kind, spoilt, name if named[name] == 1 else f'{name} ({named[name]})')
+
+
+def _shown(text):
+    """A piece of LaTeX in a few characters, without braces around all of it."""
+    text = ' '.join(re.sub(r'^\{((?:[^{}]|\{[^{}]*\})*)\}$', r'\1', text.strip()).split())
+    return text if len(text) <= WIDTH else text[:WIDTH - 1] + '…'
 
 
 def telling(slips: list[tuple[str, str]]) -> tuple[str, str]:
@@ -82,7 +101,7 @@ def _relation(node, latex):
         if sign.text in TURNED:
             yield 'inequality reversed', sign.start, sign.end, TURNED[sign.text] + ' '
         if sign.text == '=' and right.op not in ('add', 'cases', 'matrix') and left.end > left.start:
-            yield 'minus added', right.start, right.start, '-'
+            yield 'minus added', right.start, right.end, '-' + _text(right, latex)
 
 
 def _implies(node, latex):
@@ -95,10 +114,10 @@ def _add(node, latex):
         if item.op == 'dots' or token is None or sign not in '+-':
             continue
         if k:
-            yield 'sign flipped', token.start, token.end, '-' if sign == '+' else '+'
+            yield 'sign flipped', token.start, item.end, ('-' if sign == '+' else '+') + latex[token.end:item.end]
             yield 'term dropped', token.start, item.end, ''
         elif sign == '-':
-            yield 'sign flipped', token.start, token.end, ''
+            yield 'sign flipped', token.start, item.end, latex[token.end:item.end]
 
 
 def _product(node, latex):
@@ -124,10 +143,10 @@ def _join(node, latex):
 
 def _scripted(node, latex):
     sup = node.args[2]
-    if sup is not None and sup.args[0] == 'inverse transpose':
-        yield 'transpose dropped', sup.start, sup.end, '^{-1}'
-    elif sup is not None and sup.args[0] in ('transpose', 'power'):
-        yield {'transpose': 'transpose', 'power': 'exponent'}[sup.args[0]] + ' dropped', sup.start, sup.end, ''
+    kind = sup.args[0] if sup is not None else ''
+    if kind in ('transpose', 'inverse transpose', 'power'):
+        left = latex[node.start:sup.start] + '^{-1}' * (kind == 'inverse transpose') + latex[sup.end:node.end]
+        yield 'exponent dropped' if kind == 'power' else 'transpose dropped', node.start, node.end, left
 
 
 def _fraction(node, latex):

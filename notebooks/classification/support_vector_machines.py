@@ -649,8 +649,8 @@ verify(
 #
 # ```{math}
 # :label: svm-dual
-# D(\boldsymbol\alpha) = \frac1N \sum_{n=1}^N \alpha_n - \frac\lambda2 \|\mathbf{w}(\boldsymbol\alpha)\|^2 , \qquad
-# \boldsymbol\alpha \in [0, 1]^N .
+# D(\boldsymbol\alpha) = \frac1N \sum_{n=1}^N \alpha_n - \frac\lambda2 \|\mathbf{w}(\boldsymbol\alpha)\|^2 \qquad
+# \text{for } \boldsymbol\alpha \in [0, 1]^N .
 # ```
 #
 # To maximize $D$ is the **dual problem**, with one variable for each example. To compute $D$ and the margins we need only

@@ -513,7 +513,7 @@ assert not grade(goes_around, by_unit_pictures, **kernels)
 # ```
 
 # %% tags=["checks"]
-X_0, V_0 = numbers(4, 3), numbers(3, 3, seed=1)
+X_0, V_0, U_0 = numbers(4, 3), numbers(3, 3, seed=1), numbers(4, 3, seed=2)
 H_0 = F.conv2d(X_0[None, None], V_0[None, None], padding=1)[0, 0] + 0.5
 W_0 = by_unit_pictures(V_0, 4, 3)
 
@@ -523,11 +523,12 @@ def or_zero(tensor, d=0):             # the entry at (i + d, j + d), zero outsid
 
 places = dict(i=range(4), j=range(3), a=range(-3, 4), b=range(-2, 3))
 holds(
-    'dl.fc-to-conv.reindex', H=entry(H_0), U=lambda i, j: 0.5, X=or_zero(X_0),
+    'dl.fc-to-conv.reindex', H=entry(H_0 - 0.5 + U_0), U=entry(U_0), X=or_zero(X_0),
     W=lambda i, j, k, l: W_0[i, j, k, l].item() if 0 <= k < 4 and 0 <= l < 3 else 0.0, **places,
 )
 holds('dl.transl-inv.formula', H=entry(H_0), u=0.5, V=or_zero(V_0, 1), X=or_zero(X_0), **places)
-holds('dl.locality.zero-outside', V=or_zero(V_0, 1), a=range(-4, 5), b=range(-4, 5), Delta=1)
+holds('dl.locality.zero-outside', V=or_zero(V_0, 1), a=range(-4, 5), b=range(-4, 5), Delta=1,
+      alike={'indices swapped: a,b → b,a': 'the condition is the same for a and b'})
 holds('dl.locality.conv-layer', H=entry(H_0), u=0.5, V=or_zero(V_0, 1), X=or_zero(X_0), i=range(4), j=range(3), Delta=1)
 
 def around(W):                        # the weights as each unit sees them

@@ -259,6 +259,7 @@ holds(
     'ml.conv.wd-bn.invariance',
     alpha=scalars(0.1, 10), W=normal(3, 4), X=normal(4, 6),
     BN=lambda Z: normalize(torch.tensor(Z)).numpy(),
+    alike={r'factor dropped: \alpha': 'it makes no difference, as the formula says'},
 )
 verify(
     'the gradient is orthogonal to the weights, and α times smaller at α W',

@@ -16,9 +16,9 @@
 # %% [markdown]
 # # The bias-variance decomposition
 #
-# Two hospitals fit the same model to their own patients, and for the next patient they predict different numbers. How much
-# of the error is due to the accident of which patients a hospital has seen, and how much would remain if we averaged over
-# all such accidents?
+# Two hospitals fit the same model to their own patients, and for the next patient they predict different numbers. How
+# much of the error comes from the chance that sent a hospital just these patients, and how much would remain if we
+# averaged the predictions of many hospitals?
 #
 # - **You need** [expectations and variances](../probability/expectations.ipynb),
 #   [least squares](least_squares.ipynb) and [ridge regression](ridge_regression.ipynb).
@@ -84,7 +84,7 @@ for degree, predictions in fits.items():
     print(f'{degree:6} {end.mean():20.3f} {end.std():25.3f}')
 print(f' truth {truth(1):20.3f}')
 
-# %% mystnb={"image": {"alt": "Two panels with the sine curve dashed, twenty thin fits and their mean. Degree 1: the fits lie close together around a straight line that misses both bends of the sine. Degree 12: the fits swing wildly, most at the ends, while their mean runs along the sine."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two panels with the sine curve dashed, twenty thin fits and the mean of 300. Degree 1: the fits lie close together around a straight line that misses both bends of the sine. Degree 12: the fits swing wildly, most at the ends, while the mean runs along the sine."}} tags=["hide-input"]
 fig, axes = panels(2, height=2.7, sharey=True)
 for ax, degree in zip(axes, (1, 12), strict=True):
     ax.plot(grid, fits[degree][:20].T, color='C0', lw=0.7, alpha=0.45)
@@ -101,10 +101,10 @@ axes[0].text(-0.9, 1.95, 'single hospitals', color='C0');
 # 12 scatter around the truth, which is variance.
 
 # %% [markdown]
-# The lines agree with each other and are wrong together. The polynomials of degree 12 are right on average and hardly ever
-# singly. The distance of the mean of all hospitals from the truth is called **bias**, and the spread of the hospitals
-# around their mean **variance**. A third part of the error remains even if we know $f$: the noise of the patient whose
-# label we predict.
+# The lines agree with each other and are wrong together. The polynomials of degree 12 are right on average and hardly
+# ever singly. The distance of the mean of all hospitals from the truth is called **bias**, and the spread of the
+# hospitals around their mean **variance**. A third part of the error remains even if we know $f$: the **noise** in the
+# label that we predict.
 #
 # Write $S$ for a training set, $f_S$ for the fit that it leads to, and $\bar f(x_0)$ for the mean of $f_S(x_0)$ over all
 # training sets.
@@ -127,7 +127,7 @@ axes[0].text(-0.9, 1.95, 'single hospitals', color='C0');
 #
 # ````{prf:proof}
 # :class: dropdown
-# All functions are taken at $x_0$. Write the error as a sum of three, one for each reason:
+# All functions are taken at $x_0$. Write the error as the sum of its three causes:
 #
 # $$ y_0 - f_S = \varepsilon + (f - \bar f) + (\bar f - f_S) . $$
 #
@@ -137,8 +137,8 @@ axes[0].text(-0.9, 1.95, 'single hospitals', color='C0');
 # ````
 #
 #
-# The proof needs neither Gaussian noise nor a particular method. It needs the *square*, and a label $y_0$ that is *independent* of the training set. In code, with one row for each
-# hospital:
+# The proof needs neither Gaussian noise nor a particular method. It needs the *square*, and a label $y_0$ that is
+# *independent* of the training set. In code, with one row for each hospital:
 
 # %%
 def bias_variance(fits, f):     # (R, m), (m,) -> (m,), (m,)
@@ -146,9 +146,9 @@ def bias_variance(fits, f):     # (R, m), (m,) -> (m,), (m,)
     return (fits.mean(axis=0) - f) ** 2 - variance / len(fits), variance
 
 # %% [markdown]
-# (The mean of $R$ fits strays from $\bar f$ with variance $\frac1R \operatorname{Var} f_S$, and this makes its squared
-# distance from the truth larger on average. The last term takes this off.) We compare with the measured error: each
-# hospital predicts new patients, whose labels have new noise.
+# The mean of $R$ fits has itself the variance $\frac1R \operatorname{Var} f_S$. Its squared distance from the truth is
+# larger by this on average, so the code subtracts it. We compare with the measured error: each hospital predicts new
+# patients, whose labels have new noise.
 
 # %%
 print('degree  noise   bias²   variance   sum   measured error')
@@ -176,8 +176,8 @@ for degree, predictions in fits.items():
 # \mathbb{E}_{(x, y)} \, \mathbb{E}_S \big[ (y - f_S(x))^2 \big] .
 # ```
 #
-# The averages may change places because the integrand is not negative (Tonelli's theorem). On the right we hold the new
-# patient fixed, and the theorem applies to each of them.
+# The averages may change places because the integrand is not negative (Tonelli's theorem). On the right we hold the input
+# of the new patient fixed, and apply the theorem to each input.
 #
 # (ml.bv.three-terms)=
 # So the expected error is decomposed in three terms. Written out over both sources of chance, it is
@@ -192,8 +192,7 @@ for degree, predictions in fits.items():
 # \end{aligned}
 # ```
 #
-# The letter $S'$ says that the inner average is another one: first we average over all hospitals, and then we compare each
-# hospital with the average.
+# The letter $S'$ says that the inner average is taken first, over all hospitals. Then each hospital is compared with it.
 #
 # :::{admonition} A tempting mistake
 # :class: warning
@@ -389,8 +388,8 @@ assert np.mean(on_training) < 0.25
 # ````
 #
 #
-# So the bias is the error that the method makes on labels *without* noise, and the variance is the mean square of what it
-# makes of noise alone. With one row of weights for each new point:
+# So the bias is the error of a prediction from labels *without* noise, and the variance is the mean square of a
+# prediction from noise alone. With one row of weights for each new point:
 
 # %%
 def exact_terms(S, x, x0, sigma):  # (m, N) weights -> bias², variance
@@ -467,8 +466,8 @@ axes[2].set(xlabel='number k of neighbours')
 axes[0].legend(loc='upper center', ncols=3);
 
 # %% [markdown] tags=["caption"]
-# In each family one term falls where the other rises, and the sum, the error without the noise, is least in between. Lines:
-# exact formulas; dots: 200 simulated training sets.
+# In each family a setting with much less variance has more bias, and the sum, the error without the noise, is least in
+# between. Lines: exact formulas; dots: 200 simulated training sets.
 
 # %% [markdown]
 # The best polynomial has degree 3, the best ridge penalty tried is 1, and the best number of neighbours 7. Averaged over
@@ -502,8 +501,8 @@ axes[0].legend(loc='upper center', ncols=3);
 #    $f(x_n) - f(x_0)$, each at most $L|x_n - x_0|$. The next neighbour is never nearer.
 # ````
 #
-# Must we always pay for less bias with more variance? Only within such a family. The cubic has less bias *and* less
-# variance than three neighbours, because it suits the truth better. And more data lower the variance at no cost in bias:
+# Must we always pay for less bias with more variance? Not if we change the family: the cubic has less bias *and* less
+# variance than three neighbours. And more data lower the variance, while the bias of the cubic stays as it is:
 
 # %%
 cubic, three = lines['degree'][3], lines['k'][1]
@@ -612,10 +611,10 @@ grade(lambda: is_measured(predicted_moves()), lambda: True, [()])
 # ```{solution-start} bias_variance-moves
 # :class: dropdown
 # ```
-# Bias is what happens without noise, so neither more noise nor more data of the same kind move it, while the variance is
-# multiplied by 4 or by about $\frac14$. The fourth degree costs variance and buys nothing, because the sine is odd. The
-# line has more bias and less variance. The wrong answers let noise add to the bias, let more data cure it, or expect each
-# further degree to lower it.
+# Bias is what happens without noise, so more noise does not move it. More data of the same kind hardly do, while the
+# variance is multiplied by 4 or by about $\frac14$. The fourth degree costs variance and buys nothing, because the sine
+# is odd. The line has more bias and less variance. The wrong answers let noise add to the bias, let more data cure it, or
+# expect each further degree to lower it.
 
 # %% jupyter={"source_hidden": true}
 answer = {'A': ('same', 'higher'), 'B': ('same', 'lower'), 'C': ('same', 'higher'), 'D': ('higher', 'lower')}
@@ -771,10 +770,10 @@ assert (cubic < three).all()
 #
 # Of the 442 patients with diabetes nobody knows $f$ or $\sigma$, and no patient is there twice. What can still be measured?
 #
-# The *total* error can be measured, on patients who are held out. The *variance* can be measured, too, without knowing $f$:
-# train on several sets and see how much the predictions differ. But these sets must not overlap, because sets that share
-# patients agree more than independent ones. For the simplest method, the mean of $n$ out of $M$ patients, we can compute
-# how much more:
+# The *total* error can be measured, on patients who are held out. The *variance* can be measured, too, without knowing
+# $f$: train on several sets and see how much the predictions differ. But these sets must not overlap, because sets that
+# share patients agree more than independent ones. How much more can be computed for the simplest method, the mean of $n$
+# out of $M$ patients:
 #
 # ````{prf:theorem} Overlapping and disjoint sets
 # :label: thm-disjoint
@@ -793,9 +792,9 @@ assert (cubic < three).all()
 # ````
 #
 #
-# If the $y$ are independent with variance $\sigma^2$, then $\sigma^2/n$ is the true variance of a mean of $n$. Overlapping
-# sets miss the share $\frac nM$ of it, disjoint sets miss nothing. The last statement is true for *every* method: disjoint
-# parts of an independent sample are independent training sets.
+# If the $y$ are independent with variance $\sigma^2$, then $\sigma^2/n$ is the true variance of a mean of $n$. On
+# average, sets drawn with overlaps miss the share $\frac nM$ of it, and disjoint sets nothing. Disjoint sets miss nothing
+# for *every* method: disjoint parts of an independent sample are independent training sets.
 #
 # So we shuffle the patients, set 142 aside for testing, and cut the other $442 - 142 = 300$ into five training sets of 60.
 # The mean squared error on the test patients estimates the total, the variance among the five predictions estimates the
@@ -816,9 +815,9 @@ def parts_of(model, seed):      # noise + bias², variance
 
 # %% [markdown]
 # This is as far as we get. *No resampling separates noise from squared bias*; that would take patients with the same
-# $\mathbf{x}$. But the noise is the same for all methods, so differences between methods in this sum are differences of
-# squared bias. And the least sum that any method reaches is an upper bound for the noise. We compare nearest neighbours
-# with ridge regression on the measurements, their squares and their products:
+# $\mathbf{x}$, or an assumption on $f$. But the noise is the same for all methods, so two methods differ in this sum only
+# in squared bias. And each such sum estimates an upper bound for the noise. We compare nearest neighbours with ridge
+# regression on the measurements, their squares and their products:
 
 # %%
 def neighbours_model(k):
@@ -844,7 +843,7 @@ for name, (_, knobs) in methods.items():
         print(f'{name} = {knob:5}: noise + bias² {rest:.0f},'
               f' variance {variance:4.0f}, total {rest + variance:.0f}')
 
-# %% mystnb={"image": {"alt": "Two stacked areas against the knob. Left, number of neighbours from 60 down to 1: noise plus squared bias falls from nearly the variance of the labels to about half of it and levels off, the variance on top of it grows; the sum is least near ten. Right, ridge penalty from large to small: the same shape; the sum is least near 100."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Two stacked areas against the knob. Left, number of neighbours from 60 down to 1: noise plus squared bias falls from about the variance of the labels to about half of it and levels off, the variance on top of it grows; the sum is least near ten. Right, ridge penalty from large to small: the same shape; the sum is least near 100."}} tags=["hide-input"]
 fig, axes = panels(2, height=3, sharey=True)
 for ax, (name, (_, knobs)) in zip(axes, methods.items(), strict=True):
     rest, variance = found[name].mean(axis=0).T
@@ -911,12 +910,12 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# The expected squared error at a point is noise plus squared bias plus variance, for every method and every noise, as long
-# as the new label is independent of the training set. For linear smoothers the terms have formulas, and within a family the
-# degree, the penalty or the number of neighbours lowers one term and raises the other. With real data we can measure the
-# variance on disjoint training sets, but not separate noise from squared bias.
+# The expected squared error at a point is noise plus squared bias plus variance, for every method and every noise of mean
+# zero and finite variance, as long as the new label is independent of the training set. For linear smoothers the terms
+# have formulas, and within a family the degree, the penalty or the number of neighbours trades bias for variance. With
+# real data we can measure the variance on disjoint training sets, but not separate noise from squared bias.
 #
 # **Further reading.** {cite}`geman1992neural` made the decomposition a central idea of machine learning;
 # {cite}`hastie2009elements`, chapters 2 and 7, is the standard account. {cite}`james2003variance` treats general losses,
 # for which there need not be such a sum, and {cite}`heskes1998bias` the logarithmic loss, for which there is one.
-# {cite}`belkin2019reconciling` show that far beyond as many parameters as examples the variance may fall again.
+# {cite}`belkin2019reconciling` show that beyond as many parameters as examples the test error may fall again.

@@ -19,7 +19,7 @@ TABLE = {}  # label -> (keywords of `nbutils.printed.checking.check`, number of 
 
 def prints(label, /, *, tries=60, **meanings):
     """Enter a display: the meaning of each letter, and `equality`, `slip`, `also_true`, `also_turned` or `options` where it
-    needs them."""
+    needs them; `alike.yml` has the slips that no case can tell from it."""
     if label in TABLE:
         raise ValueError(f'{label} stands in the table twice')
     TABLE[label] = (meanings, tries)
@@ -45,5 +45,5 @@ def unrun():
 
 
 def alike():
-    """{label: {kind of slip: why a print with it says the same as the display}}."""
+    """{label: {name of a slip: why a print with it says the same as the display}}."""
     return yaml.safe_load((HERE / 'alike.yml').read_text('utf-8'))

@@ -389,7 +389,7 @@ prints('la.cross.transpose', a=vectors(3), b=vectors(3))
 prints('la.cross.vector-triple', **_space)
 prints('la.cross.norm-squared', a=vectors(3), b=vectors(3))
 prints('la.cross.geometric', a=normal(3), b=normal(3), theta=of(angle), n=of(unit_normal))
-prints('la.cross.lagrange', tries=10, n=4, a=vectors(4), b=vectors(4), also_turned=1)  # i < j: pairs, in either order
+prints('la.cross.lagrange', tries=10, n=4, a=vectors(4), b=vectors(4))
 prints('cross-mirror', Q=orthogonal(3), a=vectors(3), b=vectors(3))
 
 # determinants

@@ -115,7 +115,7 @@ _net = dict(x=matrices(1, 3, -2, 2), W_1=matrices(3, 2, -2, 2), b_1=matrices(1, 
 def _layers(x, W_1, b_1, W_2, b_2):
     """(pre-activations, hidden layer, scores) of the library for a row."""
     z = functional.linear(torch.tensor(x), torch.tensor(W_1.T), torch.tensor(b_1[0]))
-    h = functional.relu(z)
+    h = torch.tanh(z)
     return z, h, functional.linear(h, torch.tensor(W_2.T), torch.tensor(b_2[0]))
 
 
@@ -124,7 +124,7 @@ prints(
     **_net,
     y=integers(1, 2),
     lambda_=scalars(0.1, 2),
-    phi=lambda z: np.maximum(z, 0),
+    phi=np.tanh,  # not the ReLU, which may be applied twice
     softmax=lambda o: np.exp(o) / np.exp(o).sum(),
     z=of(lambda x, W_1, b_1, W_2, b_2: _layers(x, W_1, b_1, W_2, b_2)[0].numpy()),
     h=of(lambda x, W_1, b_1, W_2, b_2: _layers(x, W_1, b_1, W_2, b_2)[1].numpy()),

@@ -512,7 +512,7 @@ prints('aw.gd.step', t=range(1, 6), x=lambda t: _unit_path[t], eta=lambda t: _ra
 prints(
     'aw.gd.descent-def',
     f=lambda x: x @ x,
-    x=vectors(2, -3, 3).filter(np.any),
+    x=(vectors(2, -3, 3) | vectors(2, -0.3, 0.3)).filter(np.any),
     p=of(lambda x: -x / np.linalg.norm(x)),
     eta_bar=of(lambda x: 2 * np.linalg.norm(x)),
     share=scalars(0, 3),
@@ -817,11 +817,11 @@ def huber(x):
 
 prints(
     'stationary_points-rate',
-    f=lambda x: huber(x + 2) - 3,
+    f=lambda x: huber(x + 12) - 3,
     eta=1.0,
     t=[1, 2, 5, 10, 20],
-    x=lambda t: 19.0 - t,  # on the arm, where each step is one long
-    x_star=-2.0,
+    x=lambda t: 9.0 - t,  # on the arm, where each step is one long
+    x_star=-12.0,
     slip=('promises the square', r'f(\mathbf{x}_t) - f(\mathbf{x}^*) \le \frac{\|\mathbf{x}_0 - \mathbf{x}^*\|^2}{2 \eta t^2} .'),
 )
 prints(
@@ -1278,16 +1278,20 @@ def soft_by_torch(v, gamma):
 prints('subgradients-soft', v=scalars(-4, 4), gamma=scalars(0, 2), prox_gamma_cdot=of(lambda gamma: lambda v: soft_by_torch(v, gamma)))
 prints(
     'subgradients-ista-bound',
+    # As for projections (pgd-one-over-t): half of this bound holds as well, and is reached.
     F=of(lambda delta: lambda w: delta * abs(w[0] + 3) - 3),
-    delta=[0.1, 0.3, 1],
+    delta=[0.1, 0.2, 0.5, 1],
+    far=[2, 5],  # how far the minimum is
     L=1.0,
     t=[1, 2, 5, 10],
-    w=of(lambda delta: lambda t: np.array([max(2 - delta * t, 0) - 3])),
+    w=of(lambda delta, far: lambda t: np.array([max(far - delta * t, 0) - 3])),
     w_star=np.array([-3.0]),
-    slip=(
-        'promises the square',
-        r'F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .',
-    ),
+    slip=[
+        ('promises the square',
+         r'F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .'),
+        ('less than half',
+         r'F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{4.1t} .'),
+    ],
 )
 
 # projected gradient descent
@@ -1365,16 +1369,21 @@ prints(
 )
 prints(
     'pgd-one-over-t',
+    # Half of this bound holds as well (Taylor, Hendrickx and Glineur 2017), and is reached for delta = far / (2 t):
+    # along a constant slope, of which the last step ends half-way to the minimum. Anything less is false.
     f=of(lambda delta: lambda w: delta * w[0]),  # over w >= -3
-    delta=[0.1, 0.3, 1],
+    delta=[0.1, 0.2, 0.5, 1],
+    far=[2, 5],  # how far the minimum is
     L=1.0,
     t=[1, 2, 5, 10],
-    w=of(lambda delta: lambda t: np.array([max(2 - delta * t, 0) - 3])),
+    w=of(lambda delta, far: lambda t: np.array([max(far - delta * t, 0) - 3])),
     w_star=np.array([-3.0]),
-    slip=(
-        'promises the square',
-        r'f(\mathbf{w}^{(t)}) - f(\mathbf{w}^*) \le \frac{L \, \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .',
-    ),
+    slip=[
+        ('promises the square',
+         r'f(\mathbf{w}^{(t)}) - f(\mathbf{w}^*) \le \frac{L \, \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .'),
+        ('less than half',
+         r'f(\mathbf{w}^{(t)}) - f(\mathbf{w}^*) \le \frac{L \, \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{4.1t} .'),
+    ],
 )
 
 

@@ -770,16 +770,22 @@ prints(
 )
 prints(
     'lasso-fista-bound',
-    slip=('has lost a factor of four', r'F(\mathbf{w}^{(k)}) - F(\mathbf{w}^*) \le \frac{L\,\|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2 (k + 1)^2}'),
-    tries=4,
+    slip=[
+        ('has lost a factor of four', r'F(\mathbf{w}^{(k)}) - F(\mathbf{w}^*) \le \frac{L\,\|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2 (k + 1)^2}'),
+        ('a quarter less', r'F(\mathbf{w}^{(k)}) - F(\mathbf{w}^*) \le \frac{1.5 L\,\|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{(k + 1)^2}'),
+    ],
+    tries=12,
     **_proximal | dict(
-        alpha=0.01,
-        q=[0.02],
+        # The slowest walk goes down a constant slope, here that of the penalty along a column of zeros, which is so gentle that
+        # the minimum is not reached yet: 0.78 of the bound after 12 steps of 0.02, and the nearer to it, the more steps.
+        alpha=[0.01, 0.02, 0.5],
+        start=[np.array([2 ** 0.5, -1.0]), np.array([-1.4, -14.0])],
+        q=[0.02, 0],
         X=of(lambda q: np.sqrt(2) * np.diag([1.0, np.sqrt(q)])),
-        y=np.array([2.0, 3.0]),
+        y=of(lambda alpha: np.array([2 + 2 ** 0.5 * alpha, 3.0])),
         N=2,
         k=range(1, 14),
-        walk=of(lambda P: accelerated(P, np.array([0.5, -1.0]), 16)),
+        walk=of(lambda P, start: accelerated(P, start, 16)),
         w=of(lambda walk: lambda k: walk[0][k]),
         w_star=of(by_lasso),
     ),
@@ -858,14 +864,15 @@ prints(
     'ml.ms.gap.claim',
     slip=('forgets the square at the range', r'''\Pr\bigg[ \big| L_{\mathcal{D}}(f) - L_{S_{\text{test}}}(f) \big| \ge
         \sqrt{\frac{(b - a) \ln(2/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
-    tries=5,
     f=of(lambda: 0.0),  # what it adds to each loss
     rate=[0.2, 0.5],
-    count=Random(range(13), of(lambda rate: stats.binom.pmf(np.arange(13), 12, rate))),
-    a=scalars(-2, 0),
-    b=scalars(2, 9),
-    delta=scalars(0.05, 0.9),
-    S_test=of(lambda a, b, count: [b] * count + [a] * (12 - count)),
+    size=[2, 12],  # of two equally likely losses the mean is off by half of the range every other time: more than 0.49
+    count=Random(range(13), of(lambda rate, size: stats.binom.pmf(np.arange(13), size, rate))),
+    ends=[[-2.0, 3.0], [-0.2, 0.3]],
+    a=of(lambda ends: ends[0]),
+    b=of(lambda ends: ends[1]),
+    delta=[0.05, 0.49],
+    S_test=of(lambda a, b, count, size: [b] * count + [a] * (size - count)),
     L_S=of(lambda S_test: lambda f: np.mean(S_test) + f),
     L_D=of(lambda a, b, rate: lambda f: rate * b + (1 - rate) * a + f),
 )
@@ -1135,11 +1142,18 @@ prints(
 )
 prints(
     'ml.ms.k-errors.claim',
-    tries=12,
-    slip=('forgets the square at the range', r'''\Pr\bigg[ \max_k |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| \ge
+    tries=40,
+    slip=[
+        ('forgets the square at the range', r'''\Pr\bigg[ \max_k |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| \ge
         \sqrt{\frac{(b - a) \ln(2K/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
-    **_models,
-    delta=[0.05, 0.7, 0.9],
+        ('a fifth nearer', r'''\Pr\bigg[ \max_k |L_{\mathcal{D}}(f_k) - L_{\text{test}}(f_k)| \ge
+        0.8 \sqrt{\frac{(b - a)^2 \ln(2K/\delta)}{2\,|S_{\text{test}}|}} \, \bigg] \le \delta'''),
+    ],
+    # on two equally likely examples each model is off by half of the range for two of sixteen test sets: more than 0.12
+    **_models | dict(
+        K=[1, 2], a=[-45.0], f=of(lambda K: [0, 1][:K]),
+        chances=[np.array([0.96, 0.02, 0.02]), np.array([0.5, 0.5, 0]), np.array([0.5, 0.3, 0.2])]),
+    delta=[0.05, 0.12, 0.7, 0.9],
 )
 prints('ml.ms.k-errors.cheap', epsilon=lambda K: radius(100, K, 0.05), options={'approx': 5e-3})
 prints(
@@ -1148,7 +1162,7 @@ prints(
         L_{\mathcal{D}}(f_{\hat k}) < L_{\mathcal{D}}(f_{k^*}) + \epsilon'''),
     f=of(lambda: [0, 1, 2]),
     true=[np.array([0.0, 0.3, 1.0])],
-    off=[*(0.2 * np.array(signs) for signs in product([-1., 1.], repeat=3)), np.array([0, 0, 0.2])],
+    off=[*(0.2 * np.array(signs) for signs in product([-1., 1.], repeat=3)), np.array([0, 0, 0.2]), np.array([0, -0.5, 0])],
     epsilon=[0.15, 0.21],
     L_D=of(lambda true: lambda f: true[f]),
     L_test=of(lambda true, off: lambda f: true[f] + off[f]),

@@ -136,8 +136,11 @@ def test_a_link_to_a_folded_theorem_unfolds_it_and_one_to_a_solution_does_not(pa
         page.evaluate("id => location.hash = id", box)
         target = page.locator(f'.toggle:target[id="{box}"]')
         target.wait_for()
-        page.wait_for_timeout(50)
-        assert target.evaluate("box => !box.matches('.toggle-hidden')") == opens, kind
+        if opens:
+            page.wait_for_function("id => !document.getElementById(id).matches('.toggle-hidden')", arg=box)
+        else:
+            page.wait_for_timeout(50)
+            assert target.evaluate("box => box.matches('.toggle-hidden')")
 
 
 def test_progress_follows_the_page(page, open_section):

@@ -31,7 +31,7 @@ def photograph(page, address, head, formulas_in_html):
 
 def test_each_pixel_is_as_a_browser_would_set_it(page, address, made):
     """Of the formulas that together hold every element and every letter of all; the control has one glyph less."""
-    chosen = covering({formula: set(re.findall(r'<mjx-[\w-]+(?: class="[^"]*")?', text)) for formula, text in made.items()})
+    chosen = list(covering({formula: set(re.findall(r'<mjx-[\w-]+(?: class="[^"]*")?', text)) for formula, text in made.items()}))
     assert len(chosen) > 60
     style = '<link rel=stylesheet href="/_static/mathjax/chtml.css">'
     ours = photograph(page, address, style, [made[formula] for formula in chosen])

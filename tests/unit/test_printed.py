@@ -287,6 +287,14 @@ def test_true_prints_hold_and_all_their_slips_fall(latex, meanings):
     assert report.rejected and not report.spoilt['survived'], report.spoilt['survived']
 
 
+def test_the_variance_of_a_row_is_a_matrix():
+    ends = Random([np.array([0., 0]), np.array([2., 0])])  # as a row and as a column; the variances of the entries add to 1
+    for q in (r'\mathbf{q}', r'\mathbf{q}^\top'):
+        assert run(rf'\operatorname{{Var}}({q}) = \mathbf{{C}}', search, q=ends, C=np.diag([1., 0])).counterexample is None
+        with pytest.raises(ShapeError):
+            run(rf'\operatorname{{Var}}({q}) = 1', search, q=ends)
+
+
 def test_a_false_print_is_refuted_by_a_small_case():
     report = run(r'\|\mathbf{x}\|_p = \Big(\sum_i x_i^p\Big)^{1/p}', search, x=vectors(3), p=[1, 3])
     assert report.counterexample['p'] == 1 and np.array_equal(np.sort(report.counterexample['x']), [-1, 0, 0])
@@ -425,7 +433,13 @@ def test_an_inequality_needs_equality_or_a_slip():
         r'\|\mathbf{x} - \mathbf{y}\| \le \|\mathbf{x}\| + \|\mathbf{y}\|', r'\|\mathbf{x} \| \le \|\mathbf{x}\| + \|\mathbf{y}\|'}
     with pytest.raises(AssertionError, match='was not rejected'):
         check('triangle', latex, search, slip=('takes the difference', latex.replace('+', '-', 1)), **letters)
-    check('triangle', latex, search, slip=('leaves out the second norm', latex.replace(r' + \|\mathbf{y}\|', '')), **letters)
+    wrong = ('leaves out the second norm', latex.replace(r' + \|\mathbf{y}\|', ''))
+    with pytest.raises(AssertionError, match=r'\(sign flipped: \+ \\mathbf\{y\} → - \\mathbf\{y\}\)'):  # true as well, and tighter in some cases
+        check('triangle', latex, search, slip=wrong, **letters)
+    letters |= dict(alike={r'sign flipped: + \mathbf{y} → - \mathbf{y}': 'a negative is as long', r'term dropped: + \mathbf{y}': 'it is shorter'})
+    check('triangle', latex, search, slip=wrong, **letters)
+    with pytest.raises(AssertionError, match="slip 'says the same' was not rejected"):
+        check('triangle', latex, search, slip=[wrong, ('says the same', latex)], **letters)
 
 
 # A relation that is turned round passes where the cases know equality alone.
@@ -459,10 +473,12 @@ def test_each_inequality_is_sharp_in_a_case_of_equality():
 
 def test_strict_cases_reject_a_turned_relation():
     slip = ('forgets the other one', '1 = 2')
-    check('bars', r'|a| \ge a \ge -|a|', search, slip=slip, a=scalars(-9, 9))
-    check('from one on', r'a^2 \ge a \quad \text{for all } a \ge 1', search, slip=slip, a=[-2.0, 0.5, 1.0, 3.0])
+    check('bars', r'|a| \ge a \ge -|a|', search, slip=slip, a=scalars(-9, 9), alike={'bars dropped: |a|': 'a is not above a'})
+    check('from one on', r'a^2 \ge a \quad \text{for all } a \ge 1', search, slip=slip, a=[-2.0, 0.5, 1.0, 3.0],
+          alike={'exponent dropped: a^2': 'a is not below a'})
     check('half', r'\Pr[X \ge b] \ge 1 / 2', search, slip=slip, X=Random([0., 1.]), b=[1.0, 0.0, -1.0])
-    check('pairs', r'2 \sum_{i < j} u_i u_j = (\sum_i u_i)^2 - \sum_i u_i^2', search, u=vectors(3), also_turned=1)
+    check('pairs', r'2 \sum_{i < j} u_i u_j = (\sum_i u_i)^2 - \sum_i u_i^2', search, u=vectors(3),
+          alike={'inequality reversed: < → >': 'each pair is counted once'})
 
 
 def test_a_counter_on_the_right_alone_is_an_error():
@@ -481,7 +497,7 @@ def test_a_sum_without_its_counter_is_an_error():
     (r'a > 9 \implies a = 2', dict(a=[1.0, 2.0]), 'before the arrow'),  # nothing is ever supposed
     (r'a = b \iff a^2 = b^2', dict(a=[1.0], b=[1.0]), 'both sides of an equivalence are false'),
     (r'a = b \implies 2 a = 2 b', dict(a=[1.0, 2.0], b=[1.0, 2.0]), 'hold turned round as well'),  # it is an equivalence
-    (r'a > 0 \implies |a| = a', dict(a=[1.0, 0.0, -1.0], b=[1.0]), None),
+    (r'a > 0 \implies |a| = a', dict(a=[1.0, 0.0, -1.0], alike={'bars dropped: |a|': 'it is positive'}), None),
     (r'a > 1 \iff 3 a > a + 2', dict(a=[1.9, 7.0, 0.2]), 'spoilt prints hold as well'),  # no case is near the border
     (r'a > 1 \iff 3 a > a + 2', dict(a=[1.01, 7.0, 0.99, -1.0, 1.5]), None),
 ])
@@ -491,6 +507,31 @@ def test_implications_are_tried(latex, letters, error):
             check('arrow', latex, search, **letters)
     else:
         assert check('arrow', latex, search, **letters).rejected
+
+
+def test_each_slip_that_no_case_tells_is_named():
+    latex, letters = '|a| + 3 b |a| = a + 3 a b', dict(a=[0.5, 2.0], b=[1.5, 3.0])
+    first, second = {'bars dropped: |a|': 'it is positive'}, {'bars dropped: |a| (2)': 'it is positive'}
+    check('bars', latex, search, alike=first | second, **letters)
+    for named in ({}, first, second):
+        with pytest.raises(AssertionError, match=r'no case tells .* \(bars dropped: \|a\|'):
+            check('bars', latex, search, alike=named, **letters)
+    with pytest.raises(AssertionError, match='noticed, or not made: number changed: 3 → 4'):
+        check('bars', latex, search, alike=first | second | {'number changed: 3 → 4': 'it is not the same'}, **letters)
+    with pytest.raises(AssertionError, match='no case tells'):  # b is 0 in all cases
+        check('bars', latex, search, alike=first | second, a=[0.5, 2.0], b=[0.0])
+    check('zero', r'a - a = 0', search, a=[0.5])  # that 0 and -0 are the same need not be said
+
+
+def test_stronger_inequalities_are_rejected_or_named():
+    latex, slip, letters = r'x^2 \le 4 b^2', ('forgets the square', r'x^2 \le b'), dict(b=[2.0, 5.0], share=[-1.8, 1.0])
+    at = of(lambda b, share: share * b)
+    report = check('bound', latex, search, slip=slip, x=at, **letters)
+    weaker, stronger = r'x^2 \le 5 b^2', r'x^2 \le 4 b'
+    assert ('number changed', weaker) in report.spoilt['survived'] and report.follows(weaker)
+    assert ('exponent dropped', stronger) in report.spoilt['false']
+    with pytest.raises(AssertionError, match=r'\(factor dropped: 4\)'):  # no case comes near to the bound
+        check('bound', latex, search, slip=slip, x=at, **letters | dict(share=[-0.9, 0.8]))
 
 
 def test_a_spoilt_conclusion_that_is_true_does_not_say_the_same():

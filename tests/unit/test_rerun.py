@@ -65,11 +65,12 @@ def test_what_cannot_be_executed_read_or_written_is_named(run, tmp_path):
     stored['cells'][1]['outputs'] = [nbformat.v4.new_output('display_data', {'image/svg+xml': '<svg/>'})]
     figure.write_text(json.dumps(stored))
     (tmp_path / '_build').write_text('')  # in the place of the folder: writing fails as on a full disk
-    said, _ = run('--nbval-cell-timeout', '4', '--continue-on-collection-errors').communicate()
+    (tmp_path / 'conftest.py').write_text('from nbutils.maintain import execute\nexecute.INTERRUPT_SECONDS = 1')
+    said, _ = run('--nbval-cell-timeout', '3', '--continue-on-collection-errors').communicate()
     lines = said.splitlines()
     for wanted in ('dies.ipynb::Cell 1', 'endless.ipynb::Cell 1', 'stubborn.ipynb::Cell 1', 'figure.ipynb::Cell 0'):
         assert [line for line in lines if line.startswith('FAILED') and wanted in line], said
-    assert 'Cell 1: the kernel died' in said and 'Timeout of 4 seconds exceeded' in said
+    assert 'Cell 1: the kernel died' in said and 'Timeout of 3 seconds exceeded' in said
     assert 'the picture could not be written' in said and 'INTERNALERROR' not in said
     assert 'chapter/cut.ipynb cannot be read; make record makes it anew' in said
     assert 'chapter/list.ipynb cannot be read; make record makes it anew' in said

@@ -18,7 +18,7 @@ from nbutils.printed.tokens import ACCENTS, GREEK
 from tests import prints
 
 TABLE = prints.table()
-KEYWORDS = ('options', 'equality', 'slip', 'also_true', 'also_turned')
+KEYWORDS = ('options', 'equality', 'slip', 'also_true', 'also_turned', 'alike')
 # where the children of an element stand, beside what they stand in
 PLACES = {
     'msub': ('', 'sub'), 'msup': ('', 'sup'), 'msubsup': ('', 'sub', 'sup'), 'munder': ('', 'sub'), 'mover': ('', 'accent'),
