@@ -1351,9 +1351,9 @@ for lam in (1e-2, 1e-4, 1e-6, 1e-8):
 #
 # ````{prf:theorem} A vanishing penalty finds the largest margin
 # :label: thm-logreg-margin
-# Let the data be strictly separable (all margins of some $\mathbf{b}$ are positive), and let $\mathbf{w}_\lambda = r
+# Let the data be strictly separable: all margins of some $\mathbf{b}$ are positive. Let $\mathbf{w}_\lambda = r
 # \mathbf{u}$, $\|\mathbf{u}\| = 1$, minimize $L(\mathbf{w}) + \frac\lambda2 \|\mathbf{w}\|^2$, where $\lambda$ is so small
-# that all margins are positive. Let $m(\mathbf{u}) = \min_n \varepsilon_n\mathbf{x}_n^\top\mathbf{u}$ be the smallest margin
+# that all its margins are positive. Let $m(\mathbf{u}) = \min_n \varepsilon_n\mathbf{x}_n^\top\mathbf{u}$ be the smallest margin
 # of a unit vector $\mathbf{u}$, and $m^*$ the largest value of $m$, reached at $\mathbf{u}^*$. Then
 #
 # ```{math}
@@ -1430,7 +1430,7 @@ for C in (1, 1e6):
     print(f'C = {C:g}: certain to 0.999 for {certain.mean():.2f} of the'
           f' patients, wrong for {wrong:.3f} of these')
 
-# %% mystnb={"image": {"alt": "Left: mean held-out loss against C on logarithmic axes, with a band over twenty splits. It falls from the strongest penalty to a minimum at C = 1 and then rises steadily to a loss four times that of the dashed line for the constant share; a second dashed line, for the mean radius, lies in between. Right: frequency of malignant tumours against the announced probability. Points of C = 1 lie on the diagonal at both ends, below it for small and above it for large probabilities between; those of the nearly free model lie between 0.15 and 0.35 whatever was announced, except at the ends, where they miss 0 and 1."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: mean held-out loss against C on logarithmic axes, with a band over twenty splits. It falls from the strongest penalty to a minimum at C = 1 and then rises steadily to a loss four times that of the dashed line for the constant share; a second dashed line, for the mean radius, lies in between. Right: frequency of malignant tumours against the announced probability. Points of C = 1 lie on the diagonal at both ends, below it for small and above it for large probabilities between; those of the nearly free model lie in a low band whatever was announced, except at the ends, where they miss 0 and 1."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
 curve = np.array([loss[C] for C in Cs])  # (11, 20)
 left.fill_between(Cs, curve.min(1), curve.max(1), alpha=0.2, lw=0)

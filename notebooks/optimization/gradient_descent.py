@@ -690,8 +690,8 @@ def backtracking(f, gradient, x, steps):
     return x
 
 # %% [markdown]
-# On an $L$-smooth function every $\eta \le 1/L$ passes, by {eq}`gradient_descent-decrease`. So the accepted $\eta$ is the first
-# one, 1, or half of a refused one, and then more than $1/(2L)$. We try it on a sum of three exponentials
+# On an $L$-smooth function every $\eta \le 1/L$ passes, by {eq}`gradient_descent-decrease`. So the accepted $\eta$ is 1, or it
+# is half of a refused one and thus more than $1/(2L)$. We try it on a sum of three exponentials
 # {cite}`boyd2004convex`, whose curvature has no bound:
 
 # %%
