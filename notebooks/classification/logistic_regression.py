@@ -208,10 +208,10 @@ grade(population_intercept, intercept_by_bayes, **cases)
 # :class: dropdown
 # ```
 # In the sample and in the population, the log-odds are the logarithm of the ratio of the two densities of $\mathbf{x}$ plus
-# the log-odds of the classes, which are $\log \frac{r}{1 - r}$ in the sample and $\log \frac{\pi}{1 - \pi}$ in the population. Only this second
-# term differs, and it does not contain $\mathbf{x}$. So we add the difference to the intercept. The first wrong answer
-# corrects in the wrong direction, the second takes the sample for balanced whatever $r$ is, and the third compares the
-# shares in place of the odds.
+# the log-odds of the classes, which are $\log \frac{r}{1 - r}$ in the sample and $\log \frac{\pi}{1 - \pi}$ in the
+# population. Only this second term differs, and it does not contain $\mathbf{x}$. So we add the difference to the intercept.
+# The first wrong answer corrects in the wrong direction, the second takes the sample for balanced whatever $r$ is, and the
+# third compares the shares in place of the odds.
 
 # %% jupyter={"source_hidden": true}
 def population_intercept_solution(b, r, pi):
@@ -890,8 +890,9 @@ for start, steps in (2.6, 6), (4.2, 2):
 # ```
 #
 # (This is gradient descent on $\mathbf{v} = \mathbf{B}^\top\mathbf{w}$, where $\mathbf{B}\mathbf{B}^\top$ is the Hessian.) We
-# halve $\gamma_t$ until the loss falls by at least a ten-thousandth of what the slope promises. If there is exactly one minimum,
-# this leads to it from every start, rounding apart {cite}`boyd2004convex`. We also allow a penalty $\frac12 \sum_j \lambda_j w_j^2$, for later use:
+# halve $\gamma_t$ until the loss falls by at least a ten-thousandth of what the slope promises. If there is exactly one
+# minimum, this leads to it from every start, rounding apart {cite}`boyd2004convex`. We also allow a penalty $\frac12 \sum_j
+# \lambda_j w_j^2$, for later use:
 
 # %%
 def fit(X, y, penalty, tol=1e-9, most=100):  # penalty: the λ_j, (D,)
@@ -1346,15 +1347,15 @@ for lam in (1e-2, 1e-4, 1e-6, 1e-8):
 
 # %% [markdown]
 # The weights grow, and the border tends to 64.5 °F, the middle of the gap between 63 and 66 °F. This is no accident: a small
-# penalty chooses the direction in which the smallest margin is as large as possible. If the intercept counts as a weight, it is the
-# direction of the [support vector machine](support_vector_machines.ipynb).
+# penalty chooses the direction in which the smallest margin is as large as possible. If the intercept counts as a weight, it
+# is the direction of the [support vector machine](support_vector_machines.ipynb).
 #
 # ````{prf:theorem} A vanishing penalty finds the largest margin
 # :label: thm-logreg-margin
 # Let the data be strictly separable: all margins of some $\mathbf{b}$ are positive. Let $\mathbf{w}_\lambda = r
 # \mathbf{u}$, $\|\mathbf{u}\| = 1$, minimize $L(\mathbf{w}) + \frac\lambda2 \|\mathbf{w}\|^2$, where $\lambda$ is so small
-# that all its margins are positive. Let $m(\mathbf{u}) = \min_n \varepsilon_n\mathbf{x}_n^\top\mathbf{u}$ be the smallest margin
-# of a unit vector $\mathbf{u}$, and $m^*$ the largest value of $m$, reached at $\mathbf{u}^*$. Then
+# that all its margins are positive. Let $m(\mathbf{u}) = \min_n \varepsilon_n\mathbf{x}_n^\top\mathbf{u}$ be the smallest
+# margin of a unit vector $\mathbf{u}$, and $m^*$ the largest value of $m$, reached at $\mathbf{u}^*$. Then
 #
 # ```{math}
 # :label: logreg-margin-bound
@@ -1378,9 +1379,9 @@ for lam in (1e-2, 1e-4, 1e-6, 1e-8):
 #
 # :::{admonition} A tempting mistake
 # :class: warning
-# scikit-learn minimizes $C$ times the *sum* of the losses plus $\frac12\|\mathbf{w}\|^2$ without the intercept, so $C = 1/(N\lambda)$, not
-# $1/\lambda$, and a *large* $C$ means a *weak* penalty. If you forget the $N$ for a thousand examples, you penalize a
-# thousand times too little.
+# scikit-learn minimizes $C$ times the *sum* of the losses plus $\frac12\|\mathbf{w}\|^2$ without the intercept, so $C =
+# 1/(N\lambda)$, not $1/\lambda$, and a *large* $C$ means a *weak* penalty. If you forget the $N$ for a thousand examples,
+# you penalize a thousand times too little.
 # :::
 #
 # ### Breast tumours: certain, and wrong

@@ -955,7 +955,8 @@ for i, (ax, (name, path)) in enumerate(zip(axes, walks.items())):
 # :label: thm-gd-rate
 # With $\rho = \max(|1 - \eta\mu|, |1 - \eta L|)$ we have
 # $\|\mathbf{x}_t - \mathbf{x}^*\| \le \rho^t \, \|\mathbf{x}_0 - \mathbf{x}^*\|$, and from some starts both sides are
-# equal for all $t$. Gradient descent converges to $\mathbf{x}^*$ from every start if and only if $0 < \eta < 2/L$. The best step and its rate are
+# equal for all $t$. Gradient descent converges to $\mathbf{x}^*$ from every start if and only if $0 < \eta < 2/L$. The best
+# step and its rate are
 #
 # $$
 # \eta^* = \frac{2}{\mu + L}, \qquad \rho^* = \frac{L - \mu}{L + \mu} = \frac{\kappa - 1}{\kappa + 1}, \qquad \kappa = \frac{L}{\mu} .
