@@ -19,7 +19,7 @@
 # %% [markdown]
 # # Logistic regression
 #
-# In January 1986 the space shuttle *Challenger* was to be launched at 31 °F, just below freezing. On 7 of its 23 earlier
+# In January 1986 the space shuttle *Challenger* was to be launched at 31 °F, just below freezing. On 7 of 23 earlier shuttle
 # flights a rubber seal of the boosters had been damaged, among them the 4 coldest, at 53 to 63 °F. How likely is damage at
 # 31 °F, and how sure can 23 flights make us of the answer?
 #
@@ -27,7 +27,7 @@
 #   [gradient descent](../optimization/gradient_descent.ipynb), Newton's method from
 #   [stationary points](../optimization/stationary_points.ipynb), and [cross-entropy](cross_entropy.ipynb).
 # - **You build** logistic regression by gradient descent and by Newton's method, equal to scikit-learn's, with error bars, a
-#   test whether a best fit exists, and forecasts for tumours that can be trusted.
+#   test whether a best fit exists, and forecasts for tumours that are not falsely certain.
 # - **Runs in** 9 seconds, in float64.
 
 # %% tags=["remove-cell"]
@@ -110,7 +110,7 @@ def probability(X, w):  # (N, D), (D,) -> (N,)
 
 # %% [markdown]
 # We count the temperature in steps of 10 °F from 60 °F, so that $w_0$ is the log-odds at 60 °F. In the next part we shall
-# find that $\mathbf{w} = (1.1, -2.3)$ fits best. What does this model say?
+# find that $\mathbf{w} = (1.1, -2.3)$ fits best. It says:
 
 # %%
 def design(degrees):  # a column of ones, and the temperature
@@ -207,11 +207,11 @@ grade(population_intercept, intercept_by_bayes, **cases)
 # ```{solution-start} logreg-balanced
 # :class: dropdown
 # ```
-# In both groups the log-odds are the logarithm of the ratio of the two densities of $\mathbf{x}$ plus the log-odds of the
-# classes, which are $\log \frac{r}{1 - r}$ in the sample and $\log \frac{\pi}{1 - \pi}$ in the population. Only this second
-# term differs, and it does not contain $\mathbf{x}$. So we add the difference to the intercept. The first wrong answer
-# corrects in the wrong direction, the second takes the sample for balanced whatever $r$ is, and the third compares the
-# shares in place of the odds.
+# In the sample and in the population, the log-odds are the logarithm of the ratio of the two densities of $\mathbf{x}$ plus
+# the log-odds of the classes, which are $\log \frac{r}{1 - r}$ in the sample and $\log \frac{\pi}{1 - \pi}$ in the
+# population. Only this second term differs, and it does not contain $\mathbf{x}$. So we add the difference to the intercept.
+# The first wrong answer corrects in the wrong direction, the second takes the sample for balanced whatever $r$ is, and the
+# third compares the shares in place of the odds.
 
 # %% jupyter={"source_hidden": true}
 def population_intercept_solution(b, r, pi):
@@ -406,7 +406,7 @@ for label, colour, side, across in (1, 'C0', 'left', -3.6), (0, 'C1', 'right', 3
 ax.set(xlabel='score z = xᵀw', ylabel='loss of one example');
 
 # %% [markdown] tags=["caption"]
-# A label that fits its score costs almost nothing. A score on the wrong side of zero costs about its distance from zero.
+# Far from zero, a score on the right side costs almost nothing, and one on the wrong side about its distance from zero.
 
 # %% [markdown]
 # ### Gradient, Hessian and convexity
@@ -447,12 +447,12 @@ def hessian(X, w):
     return X.T * s @ X / len(X)
 
 # %% [markdown]
-# All $s_n$ are positive. This has an important consequence:
+# All $s_n$ are positive. It follows:
 #
 # ````{prf:theorem} The logistic loss is convex
 # :label: thm-logreg-convex
 # The Hessian of the logistic loss is positive semidefinite everywhere, so that $L$ is convex. It is *strictly*
-# convex, and has therefore at most one minimum, if and only if the columns of $\mathbf{X}$ are linearly independent.
+# convex if and only if the columns of $\mathbf{X}$ are linearly independent, and then has at most one minimum.
 # ````
 #
 # ````{prf:proof}
@@ -847,7 +847,7 @@ right.set(xlabel='step + 1', title='distance from the minimum', ylim=(1e-10, 10)
 # Newton's method reaches the minimum in six steps. Gradient descent follows the narrow valley for hundreds.
 
 # %% [markdown]
-# Near the minimum $\mathbf{w}^*$, each step has about twice as many correct digits as the one before. The error is
+# Near the minimum $\mathbf{w}^*$, each step has about twice as many correct digits as the one before, or more. The error is
 # [squared](../optimization/stationary_points.ipynb), up to a constant $c$:
 #
 # ```{math}
@@ -866,7 +866,7 @@ right.set(xlabel='step + 1', title='distance from the minimum', ylim=(1e-10, 10)
 # \end{aligned}
 # $$
 #
-# These are the normal equations of the least-squares fit to the targets $\zeta_n$ in which example $n$ has the weight $s_n$.
+# This is the least-squares fit to the targets $\zeta_n$ in which example $n$ has the weight $s_n$.
 # The weights change at each step, hence the name **iteratively reweighted least squares** (IRLS).
 #
 # ### Damping: when a full step is too long
@@ -889,9 +889,10 @@ for start, steps in (2.6, 6), (4.2, 2):
 # \mathbf{w}^{(t+1)} = \mathbf{w}^{(t)} - \gamma_t \, \nabla^2 L(\mathbf{w}^{(t)})^{-1} \, \nabla L(\mathbf{w}^{(t)}), \qquad \gamma_t > 0 .
 # ```
 #
-# (This is gradient descent on $\mathbf{v} = \mathbf{C}^\top\mathbf{w}$, where $\mathbf{C}\mathbf{C}^\top$ is the Hessian.) We
-# halve $\gamma_t$ until the loss falls by a ten-thousandth of what the slope promises. If there is a minimum, this leads to it
-# from every start {cite}`boyd2004convex`. We also allow a penalty $\frac12 \sum_j \lambda_j w_j^2$, for later use:
+# (This is gradient descent on $\mathbf{v} = \mathbf{B}^\top\mathbf{w}$, where $\mathbf{B}\mathbf{B}^\top$ is the Hessian.) We
+# halve $\gamma_t$ until the loss falls by at least a ten-thousandth of what the slope promises. If there is exactly one
+# minimum, this leads to it from every start, rounding apart {cite}`boyd2004convex`. We also allow a penalty $\frac12 \sum_j
+# \lambda_j w_j^2$, for later use:
 
 # %%
 def fit(X, y, penalty, tol=1e-9, most=100):  # penalty: the λ_j, (D,)
@@ -955,7 +956,7 @@ for degrees in (65, 53, 31):
 # p(y \mid \eta) = h(y) \, e^{\eta y - A(\eta)}, \qquad e^{A(\eta)} = \int h(y) \, e^{\eta y} \, dy ,
 # ```
 #
-# with a sum instead of the integral for counts. This is an *exponential family* with the *natural parameter* $\eta$:
+# with a sum instead of the integral for coins and counts. This is an *exponential family* with the *natural parameter* $\eta$:
 #
 # | law | $\eta$ | $A(\eta)$ | mean $A'$ | variance $A''$ |
 # |---|---|---|---|---|
@@ -1346,15 +1347,15 @@ for lam in (1e-2, 1e-4, 1e-6, 1e-8):
 
 # %% [markdown]
 # The weights grow, and the border tends to 64.5 °F, the middle of the gap between 63 and 66 °F. This is no accident: a small
-# penalty chooses the direction in which the smallest margin is as large as possible. It is the direction of the [support
-# vector machine](support_vector_machines.ipynb).
+# penalty chooses the direction in which the smallest margin is as large as possible. If the intercept counts as a weight, it
+# is the direction of the [support vector machine](support_vector_machines.ipynb).
 #
 # ````{prf:theorem} A vanishing penalty finds the largest margin
 # :label: thm-logreg-margin
-# Let the data be strictly separable (all margins of some $\mathbf{b}$ are positive), and let $\mathbf{w}_\lambda = r
+# Let the data be strictly separable: all margins of some $\mathbf{b}$ are positive. Let $\mathbf{w}_\lambda = r
 # \mathbf{u}$, $\|\mathbf{u}\| = 1$, minimize $L(\mathbf{w}) + \frac\lambda2 \|\mathbf{w}\|^2$, where $\lambda$ is so small
-# that all margins are positive. Let $m(\mathbf{u}) = \min_n \varepsilon_n\mathbf{x}_n^\top\mathbf{u}$ be the smallest margin
-# of a unit vector $\mathbf{u}$, and $m^*$ the largest value of $m$, reached at $\mathbf{u}^*$. Then
+# that all its margins are positive. Let $m(\mathbf{u}) = \min_n \varepsilon_n\mathbf{x}_n^\top\mathbf{u}$ be the smallest
+# margin of a unit vector $\mathbf{u}$, and $m^*$ the largest value of $m$, reached at $\mathbf{u}^*$. Then
 #
 # ```{math}
 # :label: logreg-margin-bound
@@ -1378,9 +1379,9 @@ for lam in (1e-2, 1e-4, 1e-6, 1e-8):
 #
 # :::{admonition} A tempting mistake
 # :class: warning
-# scikit-learn minimizes $C$ times the *sum* of the losses plus $\frac12\|\mathbf{w}\|^2$, so $C = 1/(N\lambda)$, not
-# $1/\lambda$, and a *large* $C$ means a *weak* penalty. If you forget the $N$ for a thousand examples, you penalize a
-# thousand times too little.
+# scikit-learn minimizes $C$ times the *sum* of the losses plus $\frac12\|\mathbf{w}\|^2$ without the intercept, so $C =
+# 1/(N\lambda)$, not $1/\lambda$, and a *large* $C$ means a *weak* penalty. If you forget the $N$ for a thousand examples,
+# you penalize a thousand times too little.
 # :::
 #
 # ### Breast tumours: certain, and wrong
@@ -1430,7 +1431,7 @@ for C in (1, 1e6):
     print(f'C = {C:g}: certain to 0.999 for {certain.mean():.2f} of the'
           f' patients, wrong for {wrong:.3f} of these')
 
-# %% mystnb={"image": {"alt": "Left: mean held-out loss against C on logarithmic axes, with a band over twenty splits. It falls from the strongest penalty to a minimum at C = 1 and then rises steadily to a loss four times that of the dashed line for the constant share; a second dashed line, for the mean radius, lies in between. Right: frequency of malignant tumours against the announced probability. Points of C = 1 lie near the diagonal; those of the nearly free model lie in a middle band whatever was announced, except at the ends."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Left: mean held-out loss against C on logarithmic axes, with a band over twenty splits. It falls from the strongest penalty to a minimum at C = 1 and then rises steadily to a loss four times that of the dashed line for the constant share; a second dashed line, for the mean radius, lies in between. Right: frequency of malignant tumours against the announced probability. Points of C = 1 lie on the diagonal at both ends, below it for small and above it for large probabilities between; those of the nearly free model lie in a low band whatever was announced, except at the ends, where they miss 0 and 1."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3.0)
 curve = np.array([loss[C] for C in Cs])  # (11, 20)
 left.fill_between(Cs, curve.min(1), curve.max(1), alpha=0.2, lw=0)
@@ -1452,14 +1453,14 @@ right.set(xlabel='probability announced', ylabel='frequency of malignant');
 
 # %% [markdown] tags=["caption"]
 # Left: with almost no penalty the forecasts are worse than announcing the same share to everybody. Right: with $C = 1$ the
-# probabilities are near the frequencies; with $C = 10^6$ those between 0 and 1 say little.
+# probabilities near 0 and 1 are right, and those between too cautious; with $C = 10^6$ some certain ones are wrong.
 
 # %% [markdown]
 # All training parts are separable. With $C = 10^6$ the *decisions*
 # are still good, about 4 % wrong. But the *probabilities* are worse than the constant share, because the model is nearly
 # always certain, and a certain forecast that turns out wrong costs a large loss. With scikit-learn's default $C = 1$, no
-# forecast that was certain to 0.999 was wrong. The right panel is called a **reliability diagram**: it asks
-# whether the disease is as frequent among patients as it was announced to them.
+# forecast that was certain to 0.999 was wrong. The right panel, a **reliability diagram**, asks
+# whether as many patients are ill as announced.
 #
 # ```{exercise} ★★ Program: three kinds of data
 # :label: logreg-kinds
@@ -1667,7 +1668,7 @@ verify(
 # Logistic regression makes the log-odds linear in the inputs. Its loss is convex, with the gradient forecast minus label
 # times input, and Newton's method minimizes it by weighted least-squares fits, whose Hessian also gives the standard errors.
 # A best fit exists exactly if no weights separate the labels; on separable data the weights grow without limit, and a
-# penalty is needed for probabilities that can be trusted.
+# penalty of the right strength prevents false certainty.
 #
 # **Further reading.** {cite:t}`cox1958regression` introduced the method. {cite:t}`mccullagh1989generalized` is the classic
 # on generalized linear models, for readers who model counts and rates, too; {cite:t}`hastie2009elements`, chapter 4, and

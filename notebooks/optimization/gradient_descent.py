@@ -105,18 +105,18 @@ def draw_valley(ax, across=(-1.2, 4.5), up=(-1.4, 1.4)):
     ax.plot(0, 0, 'x', color=GREY, ms=7, mew=1.5)
     ax.set(xlim=across, ylim=up, xlabel='x₁')
 
-fig, ax = plt.subplots(figsize=(6, 2.6))
+fig, ax = plt.subplots(figsize=(6, 3.2))
 draw_valley(ax)
 for here, there in zip(path[:9], path[1:10]):
     ax.annotate('', there, here, arrowprops=dict(arrowstyle='-|>', color='C0', shrinkA=0, shrinkB=0))
 ax.plot(*path.T, 'o', color='C0', ms=3)
 ax.text(4.05, 1.1, 'start', color='C0', ha='center')
 ax.text(0, -0.3, 'minimum', ha='center')
-ax.set(ylabel='x₂');
+ax.set(aspect='equal', ylabel='x₂');
 
 # %% [markdown] tags=["caption"]
-# Gradient descent with the step size 0.15. Each step leaves its contour line at a right angle, straight down the slope. It
-# does not point at the minimum.
+# Gradient descent with the step size 0.15. Each step leaves its contour line at a right angle. The
+# first steps do not point at the minimum.
 
 # %% [markdown]
 # Each step multiplies the first coordinate by $1 - 0.15 = 0.85$ and the second by $1 - 0.15 \cdot 10 = -0.5$. So the second
@@ -167,7 +167,7 @@ for t in (0, 1, 2, 10, 60):
 # \mathbf{x}_t = \mathbf{x}_{t-1} + \eta_t \, \mathbf{p}_t, \qquad \|\mathbf{p}_t\| = 1
 # ```
 #
-# Here $\eta_t$ is the length of the step itself, and no factor of the gradient. One long step says little about a direction: on
+# Here $\eta_t$ is the length of the step, whatever the length of the gradient. One long step says little about a direction: on
 # $x^2$, the direction $-1$ leads down from $x = 1$, but a step of length 3 ends higher, at $x = -2$. So we ask for *every*
 # short step:
 #
@@ -293,7 +293,7 @@ right.set(xlabel='angle α to the gradient (degrees)', ylabel='slope', xticks=[0
 def steepest_max(g):
     """The steepest step p for the gradient g: both of shape (n,), n >= 1.
 
-    No entry of g is zero, but some may be as small as 1e-12.
+    No entry of g is zero, but some may be as small as 1e-15.
     steepest_max(np.array([0.5])) is array([-1.]).
     """
     raise NotImplementedError('your turn')
@@ -306,7 +306,7 @@ def best_corner(g):  # a linear function is smallest at a corner of the cube
 def scaled(size):
     return vectors((1, 6), edges=True).filter(np.all).map(lambda g: size * g)
 
-cases = dict(g=on(1.0, 1e-9, 1e9).flatmap(scaled))
+cases = dict(g=on(1.0, 1e-12, 1e9).flatmap(scaled))
 grade(steepest_max, best_corner, **cases)
 
 # %% [markdown]
@@ -520,7 +520,7 @@ for eta in (0.1, 0.4, 0.9, 1.1):
 # where the inequality is Cauchy-Schwarz, then smoothness.
 # ```
 #
-# So a parabola of curvature $L$ touches the function at $\mathbf{x}$ and lies above it everywhere. With
+# So a parabola of curvature $L$ touches the function at $\mathbf{x}$ and lies nowhere below it. With
 # $\mathbf{y} = \mathbf{x} - \eta \nabla f(\mathbf{x})$, the lemma says what a step gains:
 #
 # ```{math}
@@ -532,7 +532,7 @@ for eta in (0.1, 0.4, 0.9, 1.1):
 # promised gain is largest at $\eta = 1/L$, which leads to the vertex of the parabola. The limit $2/L$ is sharp, because on
 # $\frac{L}{2}x^2$ a step maps $x$ to $(1 - \eta L)x$, and this is nearer to 0 only if $|1 - \eta L| < 1$.
 
-# %% mystnb={"image": {"alt": "The function phi and three parabolas above it. Each touches the curve at an iterate; an arrow leads down the parabola's side to its vertex, and the next iterate lies straight below the vertex, on the curve."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "The function phi and three parabolas above it. Each touches the curve at an iterate; from its vertex an arrow leads straight down to the curve, where the next iterate lies."}} tags=["hide-input"]
 def phi(x):
     return x**2 / 2 - np.sin(x)
 
@@ -554,7 +554,7 @@ ax.set(xlabel='x', ylabel='φ and parabolas above it', ylim=(-0.8, 4));
 
 # %% [markdown] tags=["caption"]
 # A parabola of curvature $L = 2$ that touches $\varphi$ lies above it. The step $1/L$ leads to the vertex of the parabola.
-# There $\varphi$ is no higher than the vertex, so it has fallen at least as far as the parabola.
+# There $\varphi$ is no higher than the vertex, so $\varphi$ has fallen at least as far as the parabola.
 
 # %% [markdown]
 # ### Where does gradient descent end?
@@ -657,7 +657,7 @@ for t in range(1, 31):
         print(f'after {t:2} steps: x = {x:.4f}')
 
 # %% [markdown]
-# Step sizes must stay away from 0 and $2/L$. For an $L$-smooth $f$ that is bounded below,
+# It is enough that step sizes stay away from 0 and $2/L$. For an $L$-smooth $f$ that is bounded below,
 #
 # ```{math}
 # :label: aw.gd.stepsize
@@ -673,7 +673,7 @@ for t in range(1, 31):
 #
 # ### Backtracking: a step size without L
 #
-# In practice nobody knows $L$. If the slope stayed the same, a step would lower $f$ by $\eta\|\nabla f\|^2$. A **backtracking
+# Often $L$ is unknown. If the slope stayed the same, a step would lower $f$ by $\eta\|\nabla f\|^2$. A **backtracking
 # line search** begins with a long step and halves it until $f$ falls by at least half of this amount:
 # $f(\mathbf{x} - \eta \nabla f) \le f(\mathbf{x}) - \frac{\eta}{2}\|\nabla f\|^2$ {cite}`armijo1966minimization`.
 
@@ -690,8 +690,8 @@ def backtracking(f, gradient, x, steps):
     return x
 
 # %% [markdown]
-# On an $L$-smooth function every $\eta \le 1/L$ passes, by {eq}`gradient_descent-decrease`. So the accepted $\eta$ is the first
-# one, 1, or half of a refused one, and then more than $1/(2L)$. We try it on a sum of three exponentials
+# On an $L$-smooth function every $\eta \le 1/L$ passes, by {eq}`gradient_descent-decrease`. So the accepted $\eta$ is 1, or it
+# is half of a refused one and thus more than $1/(2L)$. We try it on a sum of three exponentials
 # {cite}`boyd2004convex`, whose curvature has no bound:
 
 # %%
@@ -955,7 +955,8 @@ for i, (ax, (name, path)) in enumerate(zip(axes, walks.items())):
 # :label: thm-gd-rate
 # With $\rho = \max(|1 - \eta\mu|, |1 - \eta L|)$ we have
 # $\|\mathbf{x}_t - \mathbf{x}^*\| \le \rho^t \, \|\mathbf{x}_0 - \mathbf{x}^*\|$, and from some starts both sides are
-# equal for all $t$. Gradient descent converges from every start if and only if $0 < \eta < 2/L$. The best step and its rate are
+# equal for all $t$. Gradient descent converges to $\mathbf{x}^*$ from every start if and only if $0 < \eta < 2/L$. The best
+# step and its rate are
 #
 # $$
 # \eta^* = \frac{2}{\mu + L}, \qquad \rho^* = \frac{L - \mu}{L + \mu} = \frac{\kappa - 1}{\kappa + 1}, \qquad \kappa = \frac{L}{\mu} .
@@ -1197,7 +1198,7 @@ def mse_gradient(X, y, w):
 # (ml.opt.gd-mse.cost)=
 # Each of the products $\mathbf{X}\mathbf{w}$ and $\mathbf{X}^\top \mathbf{e}$ uses every entry of $\mathbf{X}$ once. So
 # $\mathbf{X}^\top (\mathbf{y} - \mathbf{X}\mathbf{w})$ takes $2ND$ multiplications, which is $O(ND)$. The brackets matter:
-# forming $\mathbf{X}^\top \mathbf{X}$ first would cost $ND^2$.
+# forming $\mathbf{X}^\top \mathbf{X}$ first would cost $ND^2$, though only once.
 #
 # Many texts leave out the half in the loss. Then the same step size leads twice as far and may be too long.
 #
@@ -1262,9 +1263,10 @@ for name, X in designs.items():
           f' {end:7.3f} {r_squared(X, y, best[name]):13.3f}')
 
 # %% [markdown]
-# Centring removes the offsets, and scaling removes the units. Both make the valley rounder. With centred columns only the
-# intercept can reach the mean of the targets. It begins at 0, so $R^2$ begins below 0. When will the raw descent arrive? We do
-# not walk so far, but compute it by {eq}`gradient_descent-iterate`:
+# Centring removes the offsets, and scaling removes the units. Both make this valley rounder. All four runs begin
+# at $\mathbf{w} = \mathbf{0}$, where $R^2 < 0$. The raw columns have offsets, so one step lifts all predictions to the
+# targets' level; with centred columns only the intercept lifts them. When will the raw
+# descent arrive? We compute it by {eq}`gradient_descent-iterate`:
 
 # %%
 def forecast(X, y, t):
@@ -1293,8 +1295,7 @@ for name in ('raw', 'standardized'):
           f' on halves {min(times):.2g} to {max(times):.2g}')
 
 # %% [markdown]
-# On every half the raw descent needs tens of millions of steps, and the standardized one less than a thousand. So this is no
-# accident of a few patients.
+# On every half the raw descent needs more than fifty million steps, and the standardized one less than a thousand.
 
 # %% mystnb={"image": {"alt": "R squared against the number of steps on a logarithmic axis. Standardized data reach the dashed line of the exact solver within a few hundred steps; raw data climb in stages and need about a hundred million. Dots from actual runs lie on the forecast curves."}} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(6, 3.2))
@@ -1428,7 +1429,7 @@ grade(lambda: is_measured(predicted_order()), lambda: True, [()])
 # After 100 steps, $1.9/L$ is best, although it promises less than $1/L$ for a single step: the flat directions move almost
 # twice as fast, and the steepest one, which changes its sign at each step, has shrunk by $|1 - 1.9|^{100}$. With $2.1/L$ it
 # has grown by $|1 - 2.1|^{100}$ instead. After 5 steps this is not large yet, and $2.1/L$ is still ahead of $0.1/L$. So a step
-# that is a little too long looks good at first.
+# that is a little too long need not look bad at first.
 
 # %% jupyter={"source_hidden": true}
 assert grade(lambda: is_measured([1.9, 1, 0.1, 2.1]), lambda: True, [()])
