@@ -16,9 +16,9 @@
 # %% [markdown]
 # # Measuring a classifier: confusion matrix, ROC curve, calibration
 #
-# Of 569 breast tumours in a clinic, 212 were malignant. A classifier that looks at only two measurements is right for
-# 89.1 % of them. That sounds good. But it missed 40 of the 212 cancers, and whoever always answers "benign" is also right
-# for 62.7 %. Which numbers should we look at?
+# Of 569 breast tumours in a clinic, 212 were malignant. A classifier that looks at only two measurements is right for 89.1 %
+# of them. That sounds good. But it missed 40 of the 212 cancers, and whoever always answers "benign" is also right for
+# 62.7 %. Which numbers should we look at?
 #
 # - **You need** [one-hot labels](classification.ipynb), [logistic regression](logistic_regression.ipynb),
 #   [Bayes' theorem](../probability/bayes_theorem.ipynb) with its naive Bayes classifier, and
@@ -125,12 +125,11 @@ ax.set(xlim=(-0.6, 3.1), ylim=(-0.4, 2.25))
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# Recall divides by the sum of a row and tells what share of the cancers was found. Precision divides by the sum of a column
-# and tells what share of the alarms was right.
+# Recall divides by the sum of a row, precision by the sum of a column.
 
 # %% [markdown]
 # For the positive class the four counts have names: true positives TP, false positives FP, false negatives FN, and true
-# negatives TN. Three quotients of them are used most:
+# negatives TN. Their most used quotients:
 #
 # - The **recall** $\mathrm{TP} / (\mathrm{TP} + \mathrm{FN})$: what share of the cancers was found? It is also called the
 #   true positive rate, TPR, or the sensitivity.
@@ -153,10 +152,10 @@ for name, r, s in zip(('benign', 'malignant'), recall, precision):
           f' F1 {2 / (1 / r + 1 / s):.3f}')
 
 # %% [markdown]
-# `metrics.classification_report(y, answers)` prints these numbers, too. The weak spot is the recall of the malignant class.
+# `metrics.classification_report(y, answers)` prints these numbers. The weak spot is the recall of the malignant class.
 #
-# With more than two classes, the matrix also tells *which* classes are confused. For the handwritten digits and ridge
-# regression, with the label 1 for the class and $-1$ for all others:
+# With more than two classes, the matrix also tells *which* classes are confused. For the handwritten digits, read by ridge
+# regression on labels $\pm1$:
 
 # %%
 pixels, digit, _ = digits()
@@ -206,10 +205,10 @@ grade(lazy, by_expected_table, **lazy_ones)
 # :class: dropdown
 # ```
 # Always "malignant": the accuracy is $\pi$, the recall 1, the precision $\pi$. A coin: of the malignant tumours it finds
-# half, so the expected recall is $\frac12$; it is right for half of all tumours; and among its alarms the share of
-# malignant tumours is that of all tumours, so the precision is near $\pi$. A recall of 1 is easy to get, and so is a
-# precision of $\pi$. So compare each score with these. Wrong answers exchange recall and precision, forget
-# the benign tumours that are answered rightly, or give every classifier the accuracy of a coin.
+# half, so the expected recall is $\frac12$; it is right for half of all tumours; and among its alarms the share of malignant
+# tumours is that of all tumours, so the precision is near $\pi$. A recall of 1 is easy to get, and so is a precision of
+# $\pi$. So compare each score with these. Wrong answers exchange recall and precision, forget the benign tumours that are
+# answered rightly, or give every classifier the accuracy of a coin.
 
 # %% jupyter={"source_hidden": true}
 def lazy_solution(pi, s):
@@ -265,8 +264,8 @@ verify(
 # %% [markdown]
 # ## The ROC curve and the area under it (AUC)
 #
-# We called a tumour malignant if its probability was above $\frac12$. With a lower threshold we find more cancers, but
-# more benign tumours raise an alarm:
+# We called a tumour malignant if its probability was above $\frac12$. With a lower threshold we find more cancers, but more
+# benign tumours raise an alarm:
 
 # %%
 print('threshold  recall  false positive rate  precision')
@@ -306,16 +305,16 @@ def area(fpr, tpr):
 #
 # ```{prf:proof}
 # :class: dropdown
-# Without ties, each negative makes one step to the right, and its width is one over the number of negatives. Over this
-# step, the height of the curve is the share of the positives that have a larger score. So the area is the share of all
-# pairs (positive, negative) in the right order. A group of $a$ positives and $b$ negatives of equal score makes one
-# slanted step. The positives with larger score count as before. Above them lies a triangle, which is half of the
-# rectangle of the $ab$ pairs with equal scores.
+# Without ties, each negative makes one step to the right, and its width is one over the number of negatives. Over this step,
+# the height of the curve is the share of the positives that have a larger score. So the area is the share of all pairs
+# (positive, negative) in the right order. A group of $a$ positives and $b$ negatives of equal score makes one slanted step.
+# The positives with larger score count as before. Above them lies a triangle, which is half of the rectangle of the $ab$
+# pairs with equal scores.
 # ```
 #
-# So the area judges the *order* of the scores and nothing else. It does not change if the scores are replaced by a
-# strictly increasing function of them. Our second classifier is a naive Bayes classifier, which takes ten measurements
-# and treats them as independent given the class. Which one ranks better?
+# So the area judges the *order* of the scores alone: a strictly increasing function of them has the same area. Our second
+# classifier is a naive Bayes classifier, which takes ten measurements and treats them as independent given the class. Which
+# one ranks better?
 
 # %%
 naive = predict(GaussianNB(), 10)
@@ -344,10 +343,10 @@ ax.set(xlabel='false positive rate', ylabel='true positive rate', ylim=(0, 1.1))
 # than a random benign one in $0.975$ of the pairs, with logistic regression in $0.950$.
 
 # %% [markdown]
-# Each ± is the standard deviation over 200 samples of tumours, drawn with replacement. The two areas differ by nearly
-# three times the larger of these. How does the area grow with the distance between the classes? Let both have Gaussian
-# scores with standard deviation 1, and let the mean of the positives be larger by $\Delta$. Then the difference between a
-# positive and a negative score is Gaussian with mean $\Delta$ and variance 2, so the area is $\Phi(\Delta / \sqrt2)$.
+# Each ± is the standard deviation over 200 samples of tumours, drawn with replacement. The two areas differ by nearly three
+# times the larger of these. How does the area grow with the distance between the classes? Let both have Gaussian scores with
+# standard deviation 1, and let the mean of the positives be larger by $\Delta$. Then the difference between a positive and a
+# negative score is Gaussian with mean $\Delta$ and variance 2, so the area is $\Phi(\Delta / \sqrt2)$.
 
 # %%
 rng = np.random.default_rng(0)
@@ -408,17 +407,17 @@ verify(
 # %% [markdown]
 # ## Base rates: why precision falls outside the clinic
 #
-# More than a third of the tumours in the table are malignant. This share is the **base rate** $\pi$. Recall and false
-# positive rate each look at one class alone. So they do not depend on it, as long as the tumours within each class are
-# alike, and neither does the ROC curve. Precision mixes the classes. By Bayes' theorem,
+# More than a third of the tumours in the table are malignant. This share is the **base rate** $\pi$. Recall, false positive
+# rate and ROC curve look at each class alone. So they do not depend on it, as long as the tumours within each class stay
+# alike. Precision mixes the classes. By Bayes' theorem,
 #
 # ```{math}
 # :label: clf-precision
 # \text{precision} = \frac{\pi \cdot \mathrm{TPR}}{\pi \cdot \mathrm{TPR} + (1 - \pi) \cdot \mathrm{FPR}} .
 # ```
 #
-# Suppose that the same classifier is used for screening, where one tumour in a hundred is malignant. We imitate this: we
-# keep all benign tumours, and 4 malignant ones drawn at random, a thousand times.
+# Suppose that the same classifier is used for screening, where one tumour in a hundred is malignant. To imitate this, we
+# keep all benign tumours and draw 4 malignant ones, a thousand times.
 
 # %%
 alarm = p > 0.5
@@ -455,13 +454,13 @@ for pi, colour in ((212 / 569, 'C0'), (0.1, 'C2'), (0.01, 'C1')):
 ax.set(xlabel='recall', ylabel='precision', xlim=(0, 1.02), ylim=(0, 1.08), xticks=np.arange(0, 1.01, 0.25));
 
 # %% [markdown] tags=["caption"]
-# Precision against recall for three base rates: the same classifier and the same ROC curve. As soon as there are
-# false alarms, the rarer the positives, the larger is the share of false ones.
+# Precision against recall for three base rates: the same classifier and the same ROC curve. Beyond the first false alarm,
+# the rarer the positives, the lower the precision.
 
 # %% [markdown]
-# In the clinic nine alarms in ten are right; in the screening only about one in eight, with the same recall and the same
-# false positive rate. The mean AUC has hardly moved. So a precision, or an accuracy, says little without its base rate. A
-# curve of precision against recall shows what the ROC curve hides when positives are rare.
+# In the clinic nine alarms in ten are right; in the screening only about one in eight, with the same recall and false
+# positive rate. The mean AUC has hardly moved. So a precision, or an accuracy, says little without its base rate. A curve of
+# precision against recall shows what the ROC curve hides when positives are rare.
 #
 # ```{exercise} ★★ Program: from the clinic to the street
 # :label: clf-prevalence
@@ -498,10 +497,11 @@ grade(precision_elsewhere, by_counting_people, **clinics)
 # :class: dropdown
 # ```
 # The rates of a *row* belong to the test and do not change. The shares of a *column* change with the share of the ill. So
-# take the true and the false positive rate from the rows and put them into {eq}`clf-precision` with the new $\pi$. If
-# these rates are 95 % and 10 %, and half of the people in the clinic are ill, the precision there is
-# $0.95/(0.95 + 0.1) \approx 0.90$. With one ill person in a hundred it is $0.0095/(0.0095 + 0.099) \approx 0.088$. A tempting mistake is to multiply the precision of the clinic by the ratio of
-# the base rates. It is wrong as well to keep the precision of the clinic, or to take the rates from the columns.
+# take the true and the false positive rate from the rows and put them into {eq}`clf-precision` with the new $\pi$. If these
+# rates are 95 % and 10 %, and half of the people in the clinic are ill, the precision there is $0.95/(0.95 + 0.1) \approx
+# 0.90$. With one ill person in a hundred it is $0.0095/(0.0095 + 0.099) \approx 0.088$. A tempting mistake is to multiply
+# the precision of the clinic by the ratio of the base rates. It is wrong as well to keep the precision of the clinic, or to
+# take the rates from the columns.
 
 # %% jupyter={"source_hidden": true}
 def precision_elsewhere_solution(C, pi):
@@ -575,8 +575,8 @@ print(f'{"alarm for everybody":24} {cost(p, 50, -1):7}')
 # %% [markdown]
 # Lowering the threshold saves much of the cost. But now the worse ranking wins clearly, and naive Bayes costs more than
 # alarming everybody. The reason is that {eq}`clf-threshold` needs the true probability. A classifier is **calibrated** if,
-# among all tumours that get the probability $p$, the share $p$ is malignant. To look at this, we sort the tumours into
-# bins by their predicted probability:
+# among all tumours that get the probability $p$, the share $p$ is malignant. So we sort the tumours into bins by their
+# predicted probability:
 
 # %%
 def calibration(p, y, edges):
@@ -597,9 +597,9 @@ for name, score in models.items():
 
 # %% [markdown]
 # Logistic regression is well calibrated. Naive Bayes gives 348 tumours a mean probability of 0.002, but 0.055 of them are
-# malignant. It treats ten measurements of the same nuclei as independent, so it counts the same evidence several times
-# and becomes too sure of itself. One remedy is to learn which share of malignant tumours belongs to each score. A function
-# from scores to shares that never falls, fitted by least squares, is called **isotonic regression**. scikit-learn fits it inside the training folds:
+# malignant. It treats ten measurements of the same nuclei as independent, so the same evidence counts several times. One
+# remedy is to learn which share of malignant tumours belongs to each score. A function from scores to shares that never
+# falls, fitted by least squares, is called **isotonic regression**. scikit-learn fits it inside the training folds:
 
 # %%
 repaired = CalibratedClassifierCV(GaussianNB(), method='isotonic')
@@ -635,19 +635,19 @@ right.set(xscale='log', xlabel='threshold', title='cost in false alarms', ylim=(
 
 # %% [markdown] tags=["caption"]
 # Left: calibration removes most of naive Bayes' overconfidence. Right: the cost at each threshold. The dots mark the
-# threshold of the formula: for naive Bayes, which is not calibrated, it is far from the cheapest one, near $10^{-5}$.
+# threshold of the formula. For naive Bayes it is far from the cheapest one, near $10^{-5}$.
 
 # %% [markdown]
-# Calibrated naive Bayes costs less than half as much as before, about as little as logistic regression. Its AUC is a
-# little lower than before, so it does not win by a better ranking. The other remedy is to keep the scores, and to choose the
-# threshold that is cheapest on held-out data. Before you ask which classifier is best, you have to say for what.
+# Calibrated naive Bayes costs less than half as much as before, about as little as logistic regression. Its AUC is a little
+# lower than before, so it does not win by a better ranking. The other remedy is to choose the threshold that is
+# cheapest on held-out data. Before you ask which classifier is best, you have to say for what.
 #
 # ```{exercise} ★★ Experiment: balanced classes
 # :label: measure-balanced
-# It is common advice to give both classes the same total weight in training:
-# `LogisticRegression(class_weight='balanced')`. Do this with two columns. First predict for the malignant class at the
-# threshold $\frac12$: do recall, precision and the mean predicted probability go `'up'` or `'down'`? Return the three
-# words in this order. Then try it with `predict`. What happens to the AUC?
+# It is common advice to give both classes the same total weight in training: `LogisticRegression(class_weight='balanced')`.
+# Do this with two columns. First predict for the malignant class at the threshold $\frac12$: do recall, precision and the
+# mean predicted probability go `'up'` or `'down'`? Return the three words in this order. Then try it with `predict`. What
+# happens to the AUC?
 # ```
 
 # %%
@@ -746,11 +746,10 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# A confusion matrix counts errors by kind; recall divides by the sum of a row and precision by that of a
-# column. The ROC curve and its
-# area judge the ranking alone, whatever the base rate, while precision and accuracy change with the base rate and need a
-# reference. With calibrated probabilities the best threshold follows from the costs of both errors; otherwise it is chosen on
-# held-out data.
+# A confusion matrix counts errors by kind; recall divides by the sum of a row and precision by that of a column. The ROC
+# curve and its area judge the ranking alone, whatever the base rate, while precision and accuracy change with the base rate
+# and need a reference. With calibrated probabilities the best threshold follows from the costs of both errors; otherwise it
+# is chosen on held-out data.
 #
 # **Further reading.** {cite:t}`fawcett2006introduction` is the standard introduction to ROC curves;
 # {cite:t}`guo2017calibration` shows that large networks are badly calibrated, and how one number repairs most of it;
