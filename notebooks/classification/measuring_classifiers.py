@@ -62,7 +62,7 @@ plt.style.use('nbutils.book')
 #
 # The table holds measurements of cell nuclei under the microscope {cite}`street1993nuclear`. We call *malignant* the
 # positive class. Logistic regression looks at the mean radius and the mean texture. Each tumour
-# gets its probability from a model that was trained on the other four fifths of the table:
+# gets its probability from a model trained on the other four fifths:
 
 # %%
 data = load_breast_cancer()
@@ -416,7 +416,7 @@ verify(
 # \text{precision} = \frac{\pi \cdot \mathrm{TPR}}{\pi \cdot \mathrm{TPR} + (1 - \pi) \cdot \mathrm{FPR}} .
 # ```
 #
-# Suppose that the same classifier is used for screening, where one tumour in a hundred is malignant. To imitate this, we
+# Suppose that the classifier is used for screening, where one tumour in a hundred is malignant. To imitate this, we
 # keep all benign tumours and draw 4 malignant ones, a thousand times.
 
 # %%
@@ -615,10 +615,16 @@ for name, (model, columns) in recipes.items():
     print(f'{name:26} {auc:.3f} {np.mean(costs[name]):7.0f}'
           f'   ({min(costs[name])}, {max(costs[name])})')
 
+# %%
+thresholds = np.geomspace(1e-6, 0.9, 200)
+first = predicted['naive Bayes, 10 columns'][0]
+tried = [cost(first, 50, t) for t in thresholds]
+print(f'naive Bayes, first split: at the threshold'
+      f' {thresholds[np.argmin(tried)]:.5f} it would cost {min(tried)}')
+
 # %% mystnb={"image": {"alt": "Left: share of malignant tumours against predicted probability with a dotted diagonal. Naive Bayes lies above the diagonal on the left and below it on the right; logistic regression and calibrated naive Bayes lie near it. Right: cost against the threshold on a logarithmic axis; at one in 51 logistic regression and calibrated naive Bayes are near their lowest points, naive Bayes is far above its own, which lies near 0.00001 and is the lowest of the three."}} tags=["hide-input"]
 fig, (left, right) = panels(2, height=3)
 colours = dict(zip(recipes, ('C0', 'C1', 'C2')))
-thresholds = np.geomspace(1e-6, 0.9, 200)
 wide = [0, 0.1, 0.35, 0.65, 0.9, 1]
 for name, colour in colours.items():
     q = predicted[name][0]
@@ -635,12 +641,12 @@ right.set(xscale='log', xlabel='threshold', title='cost in false alarms', ylim=(
 
 # %% [markdown] tags=["caption"]
 # Left: calibration removes most of naive Bayes' overconfidence. Right: the cost at each threshold. The dots mark the
-# threshold of the formula. For naive Bayes it is far from the cheapest one, near $10^{-5}$.
+# threshold of the formula. For naive Bayes it is far from the cheapest one.
 
 # %% [markdown]
 # Calibrated naive Bayes costs less than half as much as before, about as little as logistic regression. Its AUC is a little
-# lower than before, so it does not win by a better ranking. The other remedy is to choose the threshold that is
-# cheapest on held-out data. Before you ask which classifier is best, you have to say for what.
+# lower than before, so it does not win by a better ranking. The other remedy is to choose the threshold on
+# held-out data: with a much lower one, naive Bayes would cost least of all. Before you ask which classifier is best, you have to say for what.
 #
 # ```{exercise} ★★ Experiment: balanced classes
 # :label: measure-balanced
@@ -747,8 +753,8 @@ verify(
 # ## Summary
 #
 # A confusion matrix counts errors by kind; recall divides by the sum of a row and precision by that of a column. The ROC
-# curve and its area judge the ranking alone, whatever the base rate, while precision and accuracy change with the base rate
-# and need a reference. With calibrated probabilities the best threshold follows from the costs of both errors; otherwise it
+# curve and its area judge the ranking alone, whatever the base rate, while precision and accuracy change with the base
+# rate. With calibrated probabilities the best threshold follows from the costs of both errors; otherwise it
 # is chosen on held-out data.
 #
 # **Further reading.** {cite:t}`fawcett2006introduction` is the standard introduction to ROC curves;

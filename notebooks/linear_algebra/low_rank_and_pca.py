@@ -520,8 +520,8 @@ for i, ax in enumerate(axes.flat[1:]):
 # pixels darker and the orange ones lighter, or the reverse.
 
 # %% [markdown]
-# The share of the variance that the first $k$ directions hold is called the **explained variance**. A common rule keeps
-# 90 %, here by a little more than 20 directions. The first two components of each digit are its coordinates on a map. In
+# The share of the variance that the first $k$ directions hold is called the **explained variance**. A common rule
+# fixes this share and keeps as many directions as it needs. The first two components of each digit are its coordinates on a map. In
 # practice you call scikit-learn. It divides by $N - 1$ in place of $N$, and has its own signs:
 
 # %%
@@ -793,7 +793,7 @@ right.text(42, 2.2, 'formula', color='C1');
 
 # %% [markdown] tags=["caption"]
 # Left: the variances of the clean digits; about 16 are above that of the noise. Right: the error for $k$ directions. It is
-# smallest near 15, at less than half the error of the noisy digits. Ten draws of the noise lie nearly on one curve.
+# smallest near 15, at less than half the error of the noisy digits. Ten draws of the noise nearly agree.
 
 # %% mystnb={"image": {"alt": "Three rows of eight digits: clean, under noise, and projected on 16 directions, with smooth strokes again."}} tags=["hide-input"]
 kept = denoise(noisy, 16)
