@@ -645,8 +645,9 @@ right.set(xscale='log', xlabel='threshold', title='cost in false alarms', ylim=(
 
 # %% [markdown]
 # Calibrated naive Bayes costs less than half as much as before, about as little as logistic regression. Its AUC is a little
-# lower than before, so it does not win by a better ranking. The other remedy is to choose the threshold on
-# held-out data: with a much lower one, naive Bayes would cost least of all. Before you ask which classifier is best, you have to say for what.
+# lower than before, so it does not win by a better ranking. The other remedy is to choose the threshold on held-out data.
+# The printed one was chosen in hindsight, so its cost promises too much. Before you ask which classifier is best, you have
+# to say for what.
 #
 # ```{exercise} ★★ Experiment: balanced classes
 # :label: measure-balanced
@@ -753,9 +754,9 @@ verify(
 # ## Summary
 #
 # A confusion matrix counts errors by kind; recall divides by the sum of a row and precision by that of a column. The ROC
-# curve and its area judge the ranking alone, whatever the base rate, while precision and accuracy change with the base
-# rate. With calibrated probabilities the best threshold follows from the costs of both errors; otherwise it
-# is chosen on held-out data.
+# curve and its area judge the ranking alone, whatever the base rate, while precision and accuracy change with the base rate.
+# With calibrated probabilities the best threshold follows from the costs of both errors; otherwise it is chosen on held-out
+# data.
 #
 # **Further reading.** {cite:t}`fawcett2006introduction` is the standard introduction to ROC curves;
 # {cite:t}`guo2017calibration` shows that large networks are badly calibrated, and how one number repairs most of it;
