@@ -142,7 +142,7 @@ def margin_is_near_the_widest(z, lam):
 theorem(
     'thm-logreg-margin', margin_is_near_the_widest, tries=4, lam=[1e-3, 1e-5],
     z=[np.array([[1., 0.], [2., 1.], [0., 3.]]), np.array([[1., 1.], [-0.5, 2.]])],
-    without={'so small that all margins are positive': dict(z=np.r_[np.tile([1., 0.], (999, 1)), [[-2., 0.01]]], lam=1e-5)},
+    without={'so small that all its margins are positive': dict(z=np.r_[np.tile([1., 0.], (999, 1)), [[-2., 0.01]]], lam=1e-5)},
 )
 
 
