@@ -109,7 +109,7 @@ ax.tick_params(labelsize=12)
 ax.invert_yaxis()
 
 # %% [markdown] tags=["caption"]
-# What each idea brings to the network that had all but this idea, with two standard errors. Blue gains and losses are larger than these errors, grey ones are not.
+# What each idea brings to a network, with two standard errors. Blue gains and losses are larger than these errors, grey ones are not.
 
 # %% [markdown]
 # The table adds the name of the network with the new idea, how many of 100 test digits it gets right, and the network with which it is compared.
@@ -131,8 +131,8 @@ for new, idea, old in ideas:
 # - **Batch normalization** makes up for this loss.
 # - The **mean head** (global average pooling), **skip connections** and **depth** bring nothing that counts. But the mean head leaves the network
 #   only a twelfth of its parameters.
-# - **Inception** and **DenseNet** lose about one point against the network with the mean head, but they need fewer parameters. The loss of
-#   Inception is only just larger than its two standard errors, which may be chance: among thirteen comparisons without any effect, one or none would look like this.
+# - **Inception** and **DenseNet** lose about one point against the network with the mean head, but they need fewer parameters. Among
+#   thirteen comparisons, a loss that is only just larger than its errors, as that of Inception, may be chance.
 # - **Augmentation** brings 1.4 points for LeNet. Three times as many steps alone bring nothing that counts.
 # - **All together** bring 2.2 points over LeNet, in the deep network with augmentation. Without augmentation, the deep network brings nothing that counts.
 

@@ -1257,7 +1257,7 @@ for ax in axes:
 # %%
 for name, record in histories.items():
     needed = 1 + np.argmax(record[:, 0].mean(1) < 0.12)
-    print(f'{name:14} gap below 0.12 after {needed}, after {len(record)} '
+    print(f'{name:14} gap below 0.120 after {needed}, after {len(record)} '
           f'passes accuracy {record[-1, 1].mean():.3f}')
 
 # %% [markdown]
@@ -1285,8 +1285,8 @@ L = eigvalsh(pictures[train].T @ pictures[train] / 1200)[-1] / 2 + 1e-3
 for gamma in (1 / L, 1, 2, 3, 4, 5):
     gaps = train_digits(1200, np.full(60, gamma), runs=1)[:, 0, 0]
     first = 1 + np.argmax(gaps < 0.12)
-    print(f'full descent, step {gamma:.2g}:', f'gap below 0.12 after {first}'
-          if gaps.min() < 0.12 else f'gap {gaps[-1]:.2f} after 60', 'passes')
+    print(f'full descent, step {gamma:.3g}:', f'gap below 0.120 after {first}'
+          if gaps.min() < 0.12 else f'gap {gaps[-1]:.3f} after 60', 'passes')
 quieter = final['10, halved'] < final['batches of 10'] / 2
 print('halving takes more than half off the final gap:', quieter.all())
 
