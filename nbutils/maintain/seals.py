@@ -95,9 +95,14 @@ def table():
 
 
 def stored():
-    """{section: {key: (three digests)}} of `book/seals.yml`."""
+    """{section: {key: (three digests)}} of `book/seals.yml`. Raises ValueError for lines that git has merged."""
     lines = yaml.load(SEALS.read_text('utf-8'), yaml.CSafeLoader) if SEALS.is_file() else None
-    return {section: {key: tuple(line.split()) for key, line in keys.items()} for section, keys in (lines or {}).items()}
+    sealed = {section: {key: tuple(line.split()) for key, line in keys.items()} for section, keys in (lines or {}).items()}
+    for section, keys in sealed.items():
+        for key, digests in keys.items():
+            if len(digests) != len(WHAT):
+                raise ValueError(f'{SEALS.name}, {section}  {key}: {len(digests)} digests; take out what a merge put there')
+    return sealed
 
 
 def quoted(text):

@@ -290,6 +290,13 @@ def test_an_id_shows_old_and_new_and_renews_its_line_alone(book, monkeypatch, ca
     assert '1 of 9 seals are broken' in run(monkeypatch, capsys)
 
 
+def test_lines_that_a_merge_has_put_together(book):
+    text = seals.SEALS.read_text('utf-8')
+    seals.SEALS.write_text(text.replace('  thm-double:\n', '  thm-double:\n    000000 111111 222222\n'), 'utf-8')
+    with pytest.raises(ValueError, match='seals.yml, chapter/section  thm-double: 6 digests; take out'):
+        seals.stored()
+
+
 def test_new_ones_and_those_that_are_gone(book, monkeypatch, capsys):
     book.write_text(PAGE.replace('def-even', 'def-halves'), 'utf-8')
     listed = run(monkeypatch, capsys)
