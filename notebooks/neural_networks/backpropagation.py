@@ -24,8 +24,8 @@
 #   [automatic differentiation](../calculus/automatic_differentiation.ipynb),
 #   [cross-entropy](../classification/cross_entropy.ipynb), [weight decay](../regression/weight_decay.ipynb) and
 #   [momentum](../optimization/momentum.ipynb).
-# - **You build** the backward pass of an MLP by hand, a training loop that equals PyTorch's, three tests for a gradient, and
-#   a count of the multiplications and of the memory that a backward pass needs.
+# - **You build** the backward pass of an MLP, a training loop that equals PyTorch's, three tests for a gradient, and a
+#   count of multiplications and memory.
 # - **Runs in** 6 seconds. All tensors are float64.
 
 # %% tags=["remove-cell"]
@@ -75,10 +75,10 @@ loss = (o - y) ** 2 / 2
 print(f'h {h[0]:.2f}, {h[1]:.2f}   o {o:.3f}   loss {loss:.2f}')
 
 # %% [markdown]
-# This was the **forward pass**, from the input to the loss. We keep its intermediate numbers, because the way back needs them.
+# This was the **forward pass**. We keep its numbers, because the way back needs them.
 # The **backward pass** starts with the derivative of the loss with respect to the output,
-# $\partial\mathcal{L}/\partial o = o - y$. Then it goes back along the arrows of the figure, and finds the derivative of the
-# loss with respect to each number.
+# $\partial\mathcal{L}/\partial o = o - y$. Then it goes back along the arrows of the figure, to the
+# derivative with respect to each number.
 
 # %% mystnb={"image": {"alt": "A circle x at the left, two circles h1 and h2 in the middle, a circle o at the right, joined by four arrows with their weights. Beside each circle stands its value and below it, in orange, a derivative; below each weight stands its derivative in orange."}} tags=["hide-input"]
 numbers = torch.tensor([x, *w, *v], requires_grad=True)  # autograd finds the orange numbers here, as the rules below do
@@ -114,15 +114,14 @@ ax.set(xlim=(-1.5, 7.5), ylim=(-2.2, 2), aspect='equal')
 ax.axis('off');
 
 # %% [markdown] tags=["caption"]
-# Upper numbers: the weights, and the values of the forward pass. Lower numbers, orange: the derivative of the loss with
-# respect to the number above, which the backward pass computes. The $z_j$ and their derivatives are not drawn.
+# Upper numbers: the weights, and the values of the forward pass. Lower numbers, orange: the derivative of the loss with respect to the number above. The $z_j$ and their derivatives are not drawn.
 
 # %% [markdown]
 # The backward pass uses three rules, and each is a case of the chain rule:
 #
 # 1. **For the weight of an arrow**, multiply the derivative at the end of the arrow by the number at its start. For
-#    example, $\partial\mathcal{L}/\partial v_1 = (\partial\mathcal{L}/\partial o)\, h_1$. The figure does not draw $z_j$. An
-#    arrow into hidden unit $j$ leads to $z_j$ first, so here we need the derivative with respect to $z_j$:
+#    example, $\partial\mathcal{L}/\partial v_1 = (\partial\mathcal{L}/\partial o)\, h_1$. An arrow into
+#    hidden unit $j$ leads to $z_j$ first, so
 #    $\partial\mathcal{L}/\partial w_1 = (\partial\mathcal{L}/\partial z_1)\, x$.
 # 2. **For the number at the start of arrows**, multiply the derivative at the end of each arrow by the weight of the arrow,
 #    and add up. From $h_1$ only one arrow leaves, so $\partial\mathcal{L}/\partial h_1 = (\partial\mathcal{L}/\partial o)\,
@@ -145,7 +144,7 @@ print(f'dh {dh[0]:.2f}, {dh[1]:.2f}   dz {dz[0]:.2f}, {dz[1]:.2f}'
       f'   dw {dw[0]:.2f}, {dw[1]:.2f}')
 
 # %% [markdown]
-# Look at the orange number below the weight $w_2$ of the arrow from $x$ to $h_2$. It says: if $w_2$ grows by a small $\varepsilon$, the loss changes by
+# The orange number below $w_2$ says: if $w_2$ grows by a small $\varepsilon$, the loss changes by
 # about $\varepsilon$ times this number. We try it with $\varepsilon = 0.001$:
 
 # %%
@@ -162,8 +161,8 @@ print(f'{((moved - y) ** 2 / 2 - loss) / 0.001:.2f}')
 # is the mean over the examples.
 #
 # The derivatives $\boldsymbol\delta^{(l)} = \partial\mathcal{L}/\partial\mathbf{z}^{(l)}$ have the shape of
-# $\mathbf{z}^{(l)}$. The backward pass starts with $\boldsymbol\delta^{(L)} = \partial\mathcal{L}/\partial\mathbf{o}$. Then
-# it goes from layer $l = L$ down to $l = 1$. For matrices, the rules become
+# $\mathbf{z}^{(l)}$. The backward pass starts with
+# $\boldsymbol\delta^{(L)} = \partial\mathcal{L}/\partial\mathbf{o}$ and goes down to $l = 1$. For matrices, the rules become
 #
 # ```{math}
 # :label: bp-backward
@@ -175,11 +174,9 @@ print(f'{((moved - y) ** 2 / 2 - loss) / 0.001:.2f}')
 # \end{aligned}
 # ```
 #
-# where $\odot$ is the product entry by entry and $\mathbf{1}$ a column of $n$ ones. The first line is rules 2 and 3. The
-# product with the transposed weights is rule 2: for each unit it adds up over the arrows that leave the unit. The factor
-# $\phi'$ is rule 3. The
-# second line is rule 1, added up over the examples, because all examples use the same weights. The third line is rule 1 as well,
-# because a bias is the weight of an arrow that starts at the number 1. In code, with $\phi = \tanh$:
+# where $\odot$ is the product entry by entry and $\mathbf{1}$ a column of $n$ ones. In the first line, the product with
+# the transposed weights is rule 2, and the factor $\phi'$ is rule 3. The second line is rule 1, added up over the
+# examples, because all examples use the same weights. The third is rule 1, too: a bias is the weight of an arrow that starts at the number 1. In code, with $\phi = \tanh$:
 
 # %%
 def forward(x, Ws, bs):
@@ -227,8 +224,8 @@ ax.axis('off');
 
 # %% [markdown]
 # With cross-entropy as the loss, $\boldsymbol\delta^{(L)} = (\operatorname{softmax}(\mathbf{o}) - \mathbf{Y})/n$, where
-# $\mathbf{Y}$ has the labels as one-hot rows. This is the gradient from the [section on
-# cross-entropy](../classification/cross_entropy.ipynb). It is divided by $n$ because the loss is a mean. We compare with
+# $\mathbf{Y}$ has the labels as one-hot rows. [Cross-entropy](../classification/cross_entropy.ipynb) derives
+# it for one example, and the loss is a mean. We compare with
 # autograd on a network with three layers:
 
 # %%
@@ -257,8 +254,8 @@ for W, dW in zip(Ws, dWs):
 
 # %% [markdown]
 # With **weight decay** of strength $\lambda$, we minimize $J = \mathcal{L} + \frac\lambda2 \sum_l \|\mathbf{W}^{(l)}\|^2$, where
-# $\|\mathbf{W}\|^2$ is the sum of the squared entries. The penalty depends on each weight directly. So its derivative
-# needs no backward pass, and is simply added:
+# $\|\mathbf{W}\|^2$ is the sum of the squared entries. The derivative of the penalty
+# needs no backward pass, and is added:
 #
 # $$ \frac{\partial J}{\partial\mathbf{W}^{(l)}} = {\mathbf{h}^{(l-1)}}^\top \boldsymbol\delta^{(l)} + \lambda \mathbf{W}^{(l)} , $$
 #
@@ -458,9 +455,9 @@ def by_hand(lr, lam, seed, back=backward):  # one epoch
 # - `optimizer.step()` subtracts the learning rate times `p.grad` from each parameter.
 #
 # With `weight_decay=lam` the optimizer first adds $\lambda$ times the parameter to its gradient. It would do so for the biases,
-# too. Therefore we put weights and biases into two groups with different settings.
+# too, so we put weights and biases into two groups.
 #
-# The argument `zero=False` leaves out the first call. We use it below.
+# With `zero=False` we leave out the first call below.
 
 # %%
 def by_torch(lr, lam, seed, zero=True, momentum=0.0):
@@ -506,12 +503,9 @@ for zero in (True, False):
         print(f'  learning rate {lr:4}: {means[zero, lr]:.2f}')
 
 # %% [markdown]
-# Guessing would give about one tenth. With zero_grad the largest of the three rates is best. Without zero_grad this rate is the
-# worst. With the two small rates, however, the faulty loop is even better after this one epoch. The mistake has changed the
-# method. A loop that steps along the sum of all gradients has [momentum](../optimization/momentum.ipynb) with the coefficient 1:
-# old gradients never fade. The function `by_torch` ends at the same weights with `zero=False` as with `zero=True` and
-# `momentum=1.0`. So a network
-# may learn although its loop is wrong. If you want momentum, choose it, with a coefficient below 1.
+# Guessing would give about one tenth. With zero_grad the largest of the three rates is best, and without zero_grad it is the worst. But with the two small rates the faulty loop is even better after this one epoch. A loop that steps along the sum of all
+# gradients has [momentum](../optimization/momentum.ipynb) with the coefficient 1. The function `by_torch` ends at the same weights with `zero=False` as with `zero=True` and
+# `momentum=1.0`. If you want momentum, choose it, with a coefficient below 1.
 
 # %% tags=["checks"]
 def same_nets(one, other):
@@ -558,8 +552,8 @@ for name, back in ('right', backward), ('without φ′', without_slope):
     print(f'{name:10} {np.mean(shares[name]):.2f}')
 
 # %% [markdown]
-# The network with the wrong gradient learns nearly as much. So a derivative that you have written yourself needs a test of its own. The usual
-# test compares it with the **central difference**. Choose a direction: one number for each parameter. Add $t$ times these
+# The network with the wrong gradient learns nearly as much. So a derivative of your own needs a test. The
+# usual one compares it with the **central difference**. Choose a direction: one number for each parameter. Add $t$ times these
 # numbers to the parameters, and call the loss $f(t)$. For a smooth loss and a small step $h$,
 #
 # $$ f'(0) = \frac{f(h) - f(-h)}{2h} + O(h^2) . $$
@@ -572,8 +566,7 @@ for name, back in ('right', backward), ('without φ′', without_slope):
 # $$ f'(0) = \frac{\operatorname{Im} f(ih)}{h} + O(h^2) . $$
 #
 # We compare both with our `backward`, for the small network with three layers and 200 random directions at once. The error is
-# the root mean square over the directions. PyTorch computes with complex numbers, but its cross-entropy does not. So we
-# write it out:
+# the root mean square over the directions. PyTorch's cross-entropy takes no complex numbers, so we write it out:
 
 # %%
 g = torch.Generator().manual_seed(0)
@@ -630,10 +623,9 @@ ax.set(xlabel='step $h$', ylabel='error', ylim=(1e-17, 1));
 
 # %% [markdown]
 # A step ten times smaller makes both errors a hundred times smaller. But below $h = 10^{-5}$ the error of the central
-# difference soon grows again. At $h = 10^{-100}$ the two losses are the same float, so the central difference is 0. The error
-# of the complex step falls until only rounding is left, and even $h = 10^{-100}$ does no harm. But every operation of the
-# program must accept complex numbers, and its own Taylor series must hold for them. PyTorch's absolute value accepts them, but
-# returns a real number, so the imaginary part is lost. ReLU and maximum do not accept them, because complex numbers have no
+# difference soon grows again. At $h = 10^{-100}$ the two losses are the same float, so the central difference is 0. The complex step keeps only
+# its rounding errors even there. But every operation of the
+# program must accept complex numbers, and its own Taylor series must hold for them. ReLU and maximum do not accept them, because complex numbers have no
 # order.
 #
 # ### The test that you type: gradcheck
@@ -729,10 +721,11 @@ verify(
 # derivative of the weights, and one that carries $\boldsymbol\delta^{(l)}$ on to the layer before. Only the first layer needs
 # no second product, because nobody asks for the derivative of the input. Everything else, such as $\phi'$, takes only a
 # few times $n\, d_l$ operations. So if the forward pass takes $F = F_1 + \dots + F_L$ multiplications, the backward pass takes
-# $2F - F_1$. This is less than two more forward passes. To try the weights one after the other takes a forward pass for each.
+# $2F - F_1$. To try the weights one
+# after the other takes a forward pass for each.
 #
 # `FlopCounterMode` counts the operations of all matrix products that PyTorch runs. Each multiplication comes with an
-# addition, so we take half of its count. We print the multiplications of both passes, and their ratio:
+# addition, so we halve its counts:
 
 # %%
 def count(run):                             # forward, backward
@@ -756,8 +749,8 @@ for widths in [784, 32, 10], [256] * 3, [256] * 17:
           f' and {F_backward:9}, ratio {F_backward / F_forward:.2f}')
 
 # %% [markdown]
-# People say that the backward pass costs twice the forward pass. For a deep network whose layers have equal widths this is
-# nearly right. But in the network for digits almost all weights are in the first layer, so both passes cost about the same.
+# In a deep network whose layers have equal widths, the backward pass costs nearly twice the forward pass. In the network for
+# digits almost all weights are in the first layer, so both cost about the same.
 # And if all weights are frozen and we ask for the derivative of the *input*, each layer needs only the second product:
 
 # %%
@@ -770,7 +763,7 @@ print(f'frozen weights: ratio {F_backward / F_forward:.2f}')
 #
 # The backward pass needs all $\mathbf{h}^{(l)}$, so the forward pass must keep these *activations*. The memory that they take
 # grows with the number of layers and with the batch. Under `saved_tensors_hooks`, autograd calls our function `pack` for each tensor that
-# it keeps. We count each tensor once, and leave out the weights, which are in memory anyway:
+# it keeps. We count each tensor once, without the weights:
 
 # %%
 def kept(run, model):                       # bytes that autograd keeps
@@ -787,8 +780,8 @@ def kept(run, model):                       # bytes that autograd keeps
 # %% [markdown]
 # **Gradient checkpointing** {cite}`chen2016training` keeps fewer activations. We cut the network into $k$ segments of $L/k$
 # layers. In the last segment, where the backward pass begins, we keep all activations. Of each earlier segment
-# we keep only the input. When the backward pass comes to such a segment, it runs the segment forward again, goes back through
-# it, and forgets it. In PyTorch this is one line. With $k = 1$ it is the plain network:
+# we keep only the input. The backward pass runs such a
+# segment forward again, goes back through it, and forgets it. In PyTorch this is one line. With $k = 1$ it is the plain network:
 
 # %%
 model, x = stack([256] * 17), torch.ones(128, 256)
@@ -1029,13 +1022,11 @@ verify(
 # %% [markdown]
 # ## Summary
 #
-# Backpropagation goes from the output back to the first layer. From layer to layer it multiplies by the transposed weights and by
-# $\phi'$, which gives $\boldsymbol\delta^{(l)} = \partial\mathcal{L}/\partial\mathbf{z}^{(l)}$. The layer's weights then have the derivative
-# ${\mathbf{h}^{(l-1)}}^\top \boldsymbol\delta^{(l)}$. A network can learn even with a wrong gradient, so its training need not
-# show the mistake. Call `zero_grad()` before each `backward()`, and compare a derivative that you have written yourself with
-# central differences or with the complex step. If the forward pass takes $F$ multiplications, $F_1$ of them in the first layer, the backward pass takes
-# $2F - F_1$. Checkpointing with about $\sqrt{L}$ segments keeps about $2\sqrt{L}$ activations, at the price of less than one more forward pass.
+# From the output back to the first layer, backpropagation multiplies by the transposed weights and by $\phi'$. This gives
+# $\boldsymbol\delta^{(l)}$, and ${\mathbf{h}^{(l-1)}}^\top \boldsymbol\delta^{(l)}$ is the derivative of the layer's
+# weights. Call `zero_grad()` before each `backward()`. A network can learn even with a wrong gradient, so compare a
+# derivative that you have written yourself with central differences or with the complex step. The backward pass costs at
+# most twice the forward pass, and checkpointing saves memory at the price of less than one more forward pass.
 #
-# **Further reading.** {cite:t}`rumelhart1986learning` made the method known, in four readable pages. {cite:t}`zhang2023dive`,
-# chapter 5, draws the graph of a network with weight decay. {cite:t}`prince2023understanding`, chapter 7, derives the same
-# formulas with columns in place of rows. {cite:t}`martins2003complex` is for those who want to use the complex step.
+# **Further reading.** {cite:t}`rumelhart1986learning` made the method known. {cite:t}`prince2023understanding`,
+# chapter 7, derives the same formulas with columns in place of rows. {cite:t}`martins2003complex` is for those who want to use the complex step.

@@ -1276,16 +1276,22 @@ def soft_by_torch(v, gamma):
 
 
 prints('subgradients-soft', v=scalars(-4, 4), gamma=scalars(0, 2), prox_gamma_cdot=of(lambda gamma: lambda v: soft_by_torch(v, gamma)))
-prints(
-    'subgradients-ista-bound',
-    # As for projections (pgd-one-over-t): half of this bound holds as well, and is reached.
-    F=of(lambda delta: lambda w: delta * abs(w[0] + 3) - 3),
+# A slope of delta that descent goes down to -3: the case in which half of the rate 1 / t is reached
+SLOW_DESCENT = dict(
     delta=[0.1, 0.2, 0.5, 1],
     far=[2, 5],  # how far the minimum is
     L=1.0,
     t=[1, 2, 5, 10],
     w=of(lambda delta, far: lambda t: np.array([max(far - delta * t, 0) - 3])),
     w_star=np.array([-3.0]),
+)
+
+
+prints(
+    'subgradients-ista-bound',
+    # As for projections (pgd-one-over-t): half of this bound holds as well, and is reached.
+    F=of(lambda delta: lambda w: delta * abs(w[0] + 3) - 3),
+    **SLOW_DESCENT,
     slip=[
         ('promises the square',
          r'F(\mathbf{w}^{(t)}) - F(\mathbf{w}^*) \le \frac{L \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .'),
@@ -1372,12 +1378,7 @@ prints(
     # Half of this bound holds as well (Taylor, Hendrickx and Glineur 2017), and is reached for delta = far / (2 t):
     # along a constant slope, of which the last step ends half-way to the minimum. Anything less is false.
     f=of(lambda delta: lambda w: delta * w[0]),  # over w >= -3
-    delta=[0.1, 0.2, 0.5, 1],
-    far=[2, 5],  # how far the minimum is
-    L=1.0,
-    t=[1, 2, 5, 10],
-    w=of(lambda delta, far: lambda t: np.array([max(far - delta * t, 0) - 3])),
-    w_star=np.array([-3.0]),
+    **SLOW_DESCENT,
     slip=[
         ('promises the square',
          r'f(\mathbf{w}^{(t)}) - f(\mathbf{w}^*) \le \frac{L \, \|\mathbf{w}^{(0)} - \mathbf{w}^*\|^2}{2t^2} .'),
